@@ -246,8 +246,13 @@ DRAWING = "matplotlib.pyplot"
 EXECUTES = (
     "import", "eval", "exec", "compile", "getattr", "globals", "vars(", "__", "builtins", "pickle", "load", "doctest", "runpy", "jinja", "sympy",
 )  # fmt: skip
+# Words without which tests fill no template that reads attributes.
+FORMATS = ("format", "style", "Formatter")
 # Where the tests and the library are; files elsewhere are the candidate's.
-OWN_FOLDERS = ("/tests/", "/tests.py", "/lib/", "/setup.py", "/evaluator.py")
+OWN_FOLDERS = ("/tests/", "/lib/")
+# Methods by which instances of the classes below read or write files: text of the candidate may call none. Of paths it may call
+# those of `PurePath`.
+FILE_METHODS = frozenset({"tofile", "fromfile", "dump", "dumps", "from_file", "memmap"})
 # Modules of the library that make code of their own, of names that they have checked.
 MAKERS = {
     "dataclasses": "methods of fields, whose names are identifiers",

@@ -11,11 +11,13 @@ run among the expected values. An audit hook sees all that is compiled and execu
 
 To compile other text is no harm; to execute it is refused, and the case that is open has not passed."""
 
+import _string
 import ast
 import importlib.machinery
 import importlib.util
 import os
 import sys
+import types
 
 import _proofbox_border as border
 import _proofbox_candidate_module as candidate_module
@@ -42,18 +44,24 @@ class Guard:
         self.texts = foreign_text.Texts(texts)
         self.foreign = {}  # by file name, the last text that was compiled under it and may not be executed
         self.trusted = {}  # by file name, the last texts that may
+        self.values = {}  # of these, by file name, those that are not the tests'
+        self.codes = set()  # code of such texts that has been executed
         self.nameless = False  # whether there may be code that may not be executed, under any file name
         self.busy = False  # whether a text is being looked at
         self.readers = set()  # modules of the library that have read files of the candidate's while they were imported
 
 
 _guard = None
+_reads_templates = False  # whether the tests may fill templates of the candidate's
 
 
 def watch(kind, texts):
     """Begins to watch, if the tests can execute anything at all. Examples of `doctest` are the candidate's own."""
-    global _guard
+    global _guard, _reads_templates
     texts = list(texts)
+    _reads_templates = any(word in text for text in texts for word in border.FORMATS)
+    if _reads_templates:
+        _look_at_answers()
     if kind == "doctest" or not any(word in text for text in texts for word in border.EXECUTES):
         return
     _guard = Guard(texts)
@@ -114,9 +122,10 @@ def _compiled(source, filename):
     finally:
         guard.busy = False
     if trusted:
-        known = guard.trusted.setdefault(filename, [])
-        known.append(source)
-        del known[:-_REMEMBERED]
+        for known in (guard.trusted, guard.values) if trusted == foreign_text.VALUES else (guard.trusted,):
+            sources = known.setdefault(filename, [])
+            sources.append(source)
+            del sources[:-_REMEMBERED]
     elif filename is None:
         guard.nameless = True
     else:
@@ -132,6 +141,8 @@ _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external",
 
 def _executed(code):
     filename, guard = code.co_filename, _guard
+    if guard.values and not guard.busy and code not in guard.codes and _is_made_of(code, guard.values):
+        _give_values_only(code)
     is_own = filename[:1] != "/" or filename.startswith(border.OWN_FOLDERS)
     if is_own and not guard.nameless and filename not in guard.foreign or guard.busy:
         return
@@ -156,11 +167,14 @@ def _opened(path, *_):
 
 def _is_trusted(code):
     """Whether the code is what a text that may be executed is compiled to."""
+    return _is_made_of(code, _guard.trusted)
+
+
+def _is_made_of(code, sources):
     flags = code.co_flags & _FUTURE_FLAGS
     _guard.busy = True
     try:
-        trusted = _guard.trusted
-        for source in reversed([*trusted.get(None, ()), *trusted.get(code.co_filename, ())]):
+        for source in reversed([*sources.get(None, ()), *sources.get(code.co_filename, ())]):
             for mode in ("eval", "exec", "single"):
                 try:
                     if compile(source, code.co_filename, mode, flags, True) == code:
@@ -170,6 +184,80 @@ def _is_trusted(code):
     finally:
         _guard.busy = False
     return False
+
+
+def _give_values_only(code):
+    """While such text is executed, what it asks of the candidate must be a value or an object of the candidate's: when the text
+    was looked at, the candidate may have said something else."""
+    _guard.codes.add(code)
+    for inner in code.co_consts:
+        if type(inner) is types.CodeType:
+            _give_values_only(inner)
+    _look_at_answers()
+
+
+_ask_candidate = grader.ask
+
+
+def _look_at_answers():
+    side.state.ask = grader.ask = _ask
+
+
+def _ask(*request):
+    value = _ask_candidate(*request)
+    if _guard is not None and _guard.codes and _asks_for_text() and not _is_value(value, 0):
+        refuse()
+    if _reads_templates and _reads_innards(value, 0):
+        refuse("a template of the candidate reads what objects of the tests are made of")
+    return value
+
+
+def _asks_for_text():
+    frame = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("_proofbox"):
+        frame = frame.f_back
+    return frame is not None and frame.f_code in _guard.codes
+
+
+def _is_value(value, depth):
+    """Whether an answer is the candidate's, or data: nothing of the library that can be called, nor a module."""
+    if proxies.is_remote(value) or type(value) in (candidate_module.ProxyModule, candidate_module.Lost):
+        return True
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return depth < _MAX_DEPTH and all(_is_value(item, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return depth < _MAX_DEPTH and all(_is_value(item, depth + 1) for pair in value.items() for item in pair)
+    if isinstance(value, type):
+        return value.__module__ == "builtins" and foreign_text.is_plain_class(value)
+    return not callable(value) and not isinstance(value, types.ModuleType)
+
+
+def _reads_innards(value, depth):
+    """Whether it is a template, or has one, whose fields reach from an object of the tests to its module."""
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return "{" in text and ("._" in text or any("." + word in text for word in border.INNARDS)) and _has_inner_field(text, 0)
+    if isinstance(value, (list, tuple, dict)) and depth < _MAX_DEPTH and not proxies.is_remote(value):
+        return any(_reads_innards(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value))
+    return False
+
+
+def _has_inner_field(text, depth):
+    try:
+        fields = [(name, spec) for _, name, spec, _ in _string.formatter_parser(text) if name is not None]
+        for name, spec in fields:
+            for is_attribute, part in _string.formatter_field_name_split(name)[1]:
+                if is_attribute and part.startswith(("__", *border.INNARDS)):
+                    return True
+            if spec and depth < 2 and _has_inner_field(spec, depth + 1):
+                return True
+    except ValueError:
+        pass
+    return False
+
+
+# Levels of containers that are looked through.
+_MAX_DEPTH = 20
 
 
 def _future_flags():

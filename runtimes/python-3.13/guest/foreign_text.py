@@ -4,6 +4,7 @@ import ast
 import builtins
 import enum
 import keyword
+import pathlib
 import re
 import sys
 import types
@@ -159,9 +160,9 @@ class Texts:
     # ------------------------------------------------ what a text may do
 
     def allows(self, source, maker, frame):
-        """Whether code of this text or tree may be executed; also if it is no code at all."""
+        """Whether code of this text or tree may be executed; also if it is no code at all. `VALUES` if it is not the tests'."""
         if isinstance(source, ast.AST):
-            return Expression(frame, self).is_harmless(source)
+            return Expression(frame, self).is_harmless(source) and VALUES
         code = frame.f_code
         # `expected` is a text of tests that have a parameter of this name; they do not say that it is code.
         if not _NAMES.fullmatch(source) and self.is_own(source, frame) or code.co_filename.startswith("/lib/") and source in code.co_consts:
@@ -180,7 +181,7 @@ class Texts:
                 return False
         if maker in ("typing", "inspect", "typing_extensions"):
             return is_annotation(tree)
-        return Expression(frame, self).is_harmless(tree)
+        return Expression(frame, self).is_harmless(tree) and VALUES
 
     def _allows_example(self, source, frame):
         """An example of a docstring that is not the tests': what it binds stays in the namespace of the examples."""
@@ -192,7 +193,11 @@ class Texts:
         namespace = getattr(test, "globs", {})
         bound = self.bound.setdefault(id(namespace), set())
         expression = Expression(frame, self, namespace, bound)
-        return expression.is_harmless(tree)
+        return expression.is_harmless(tree) and VALUES
+
+
+# What `allows` says of text that is not the tests': it may make values, and gets nothing of the library while it does.
+VALUES = "values"
 
 
 def is_annotation(tree):
@@ -286,7 +291,7 @@ class Expression:
                 return id(node) in self.plain_formats
             found = self._resolve(node)
             if found is _UNKNOWN:
-                return is_end or self._is_plain(node.value)
+                return is_end or self._has_harmless_method(node.value, node.attr)
             return self._is_harmless_object(found) or is_base and type(found) is types.ModuleType
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = self._resolve(node)
@@ -304,17 +309,19 @@ class Expression:
         found = self._resolve(function)
         if found is not _UNKNOWN:
             return self._is_harmless_object(found)
-        return isinstance(function, ast.Attribute) and self._is_plain(function.value)
+        return isinstance(function, ast.Attribute) and self._has_harmless_method(function.value, function.attr)
 
-    def _is_plain(self, node):
-        """Whether an expression gives a plain value, whose methods do no harm."""
+    def _has_harmless_method(self, node, name):
+        """Whether an expression gives a plain value, and the method of this name touches no file."""
         if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)):
             return True
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Constant, ast.JoinedStr)):
                 return True
             found = self._resolve(node.func)
-            return isinstance(found, type) and is_plain_class(found) or self.of_sympy
+            if isinstance(found, type) and is_plain_class(found):
+                return not touches_files(found, name)
+            return self.of_sympy
         return False
 
     def _resolve(self, node):
@@ -372,13 +379,15 @@ class Expression:
             return str(module).startswith("sympy.")
         if isinstance(found, types.BuiltinFunctionType):
             if isinstance(found.__self__, type):
-                return is_plain_class(found.__self__)
+                return is_plain_class(found.__self__) and not touches_files(found.__self__, name.rpartition(".")[2])
             return module in border.PURE_MODULES or f"{module}.{name}" in border.PURE_FUNCTIONS
         if isinstance(found, types.FunctionType):
             return f"{module}.{name}" in border.PURE_FUNCTIONS
         # A method or constant of a plain class (`str.upper`, `date.min`), a member of an enumeration of the tests.
         kind = type(found)
-        if isinstance(found, (types.MethodDescriptorType, types.ClassMethodDescriptorType, enum.Enum)):
+        if isinstance(found, (types.MethodDescriptorType, types.ClassMethodDescriptorType)):
+            return not touches_files(found.__objclass__, found.__name__)
+        if isinstance(found, enum.Enum):
             return True
         return is_plain_class(kind) and kind not in _INPUTS
 
@@ -429,7 +438,14 @@ BUILTINS = frozenset(vars(builtins))
 _INPUTS = frozenset({int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, bool})
 
 
+def touches_files(kind, name):
+    return not hasattr(pathlib.PurePath, name) if issubclass(kind, pathlib.PurePath) else name in border.FILE_METHODS
+
+
 def is_plain_class(kind):
+    if proxies.is_remote(kind):
+        # Its name is the candidate's to choose.
+        return False
     name = f"{kind.__module__}.{kind.__qualname__}"
     if name in border.PLAIN_CLASSES:
         return True

@@ -10,6 +10,7 @@ import fractions
 import itertools
 import numbers
 import operator
+import sys
 import types
 from collections import abc
 
@@ -153,6 +154,18 @@ def of_named_value(base, name, own):
         if failure is not None or not _is_same(wanted, result):
             _note_other_answer()
         return iter(result) if name in _OF_ITEMS else result
+
+    method.__name__ = name
+    return method
+
+
+def text_of_value(base, name, own):
+    """The text of a builtin value's subclass that has its own. Who makes code of names has looked at the content: that it gets."""
+
+    def method(self, *args):
+        if side.state.grader and sys._getframe(1).f_globals.get("__name__") in border.MAKERS:
+            return getattr(plain_of(base, self), name)(*args)
+        return own(self, *args)
 
     method.__name__ = name
     return method

@@ -134,6 +134,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             namespace["__class__"] = property(proxies.class_of)
         # Text of it, and what the user's class adds; the value itself is plain.
         namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_VALUES}
+        namespace |= {name: operators.text_of_value(value_base, name, _METHODS[name]) for name in own if name in ("__str__", "__repr__", "__format__")}
         namespace |= {name: _of_value(value_base, name) for name in own if name in ARITHMETIC}
         namespace |= {name: operators.of_named_value(value_base, name, _METHODS[name]) for name in own if name in OF_NAMED_VALUES}
         namespace |= _overridden(value_base, overridden)
