@@ -293,7 +293,7 @@ PURE_FUNCTIONS = frozenset(
     )
 ) | {"numpy.array", "numpy.arange", "numpy.zeros", "numpy.ones", "ipaddress.ip_address", "ipaddress.ip_network"}
 PURE_MODULES = frozenset({"math", "cmath"})
-# Functions by which pickles make values, and names that they have been known by.
+# Functions by which pickles make values, and names that they have been known by. Those of numpy are ours (foreign_pickles.py).
 PICKLE_MAKERS = frozenset(
     "copyreg._reconstructor _codecs.encode array._array_reconstructor zoneinfo.ZoneInfo._unpickle re._compile "
     "numpy._core.multiarray._reconstruct numpy.core.multiarray._reconstruct numpy._core.multiarray.scalar numpy.core.multiarray.scalar "

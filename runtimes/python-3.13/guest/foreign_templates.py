@@ -91,5 +91,23 @@ def _guard_yaml():
     def find_python_module(self, name, mark, unsafe=False):
         side.refuse("text_of_the_candidate", f"module {name} in a text of the candidate")
 
+    set_state_ = constructor.FullConstructor.set_python_instance_state
+    construct_ = constructor.FullConstructor.construct_python_object_apply
+
+    def set_python_instance_state(self, instance, state, unsafe=False):
+        if foreign_pickles.is_made_by_state(instance):
+            made[id(instance)] = instance, foreign_pickles.made_by_state(instance, state)
+        else:
+            set_state_(self, instance, state, unsafe)
+
+    def construct_python_object_apply(self, suffix, node, newobj=False):
+        instance = construct_(self, suffix, node, newobj)
+        return made.pop(id(instance), (None, instance))[1]
+
+    made = {}  # by id, an object that is given no state, and what is made instead
     constructor.FullConstructor.find_python_name = find_python_name
     constructor.FullConstructor.find_python_module = find_python_module
+    constructor.FullConstructor.set_python_instance_state = set_python_instance_state
+    constructor.FullConstructor.construct_python_object_apply = construct_python_object_apply
+    apply = "tag:yaml.org,2002:python/object/apply:"
+    constructor.UnsafeConstructor.yaml_multi_constructors[apply] = construct_python_object_apply
