@@ -13,7 +13,7 @@ def guard(texts):
     """Prepares the libraries that the tests speak of."""
     if (texts.mention("jinja2") or texts.mention("flask")) and packages.is_known("jinja2"):
         _guard_jinja(texts)
-    if texts.mention("logging.config") or texts.mention("dictConfig"):
+    if any(map(texts.mention, ("logging.config", "dictConfig", "fileConfig"))):
         _guard_logging(texts)
     if texts.mention("yaml") and packages.is_known("yaml"):
         _guard_yaml()
@@ -47,6 +47,27 @@ def _guard_logging(texts):
 
     resolve_ = logging.config.BaseConfigurator.resolve
     configure_ = logging.config.BaseConfigurator.configure_custom
+    handler_ = logging.config.DictConfigurator.configure_handler
+    resolve_class_ = logging.config._resolve
+
+    def resolve_class(name):
+        # Whatever it is will be called with texts of the configuration.
+        if not (texts.is_own(name) or _is_of_logging(name, (logging.Formatter, logging.Handler))):
+            if not (type(name) is str and name.partition(".")[0] in side.state.candidate.roots):
+                side.refuse("text_of_the_candidate", f"class {name!r} in a configuration of the candidate")
+        return resolve_class_(name)
+
+    def configure_handler(self, config):
+        kind = config.get("class")
+        if type(kind) is str and not texts.is_own(kind) and kind.partition(".")[0] not in side.state.candidate.roots:
+            is_handler = _is_of_logging(kind, logging.Handler)
+        elif isinstance(kind, type) and type(kind) is not proxies.ProxyType:
+            is_handler = issubclass(kind, logging.Handler)
+        else:
+            is_handler = True
+        if not is_handler:
+            side.refuse("text_of_the_candidate", f"{kind!r} as a handler in a configuration of the candidate")
+        return handler_(self, config)
 
     def resolve(self, s):
         if not (texts.is_own(s) or s in _STREAMS or s.startswith("logging.") and _is_of_logging(s)):
@@ -64,18 +85,20 @@ def _guard_logging(texts):
 
     logging.config.BaseConfigurator.resolve = resolve
     logging.config.BaseConfigurator.configure_custom = configure_custom
+    logging.config.DictConfigurator.configure_handler = configure_handler
+    logging.config._resolve = resolve_class
 
 
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
 
 
-def _is_of_logging(path):
-    """Whether the path names a class of package logging."""
-    module, _, name = path.rpartition(".")
+def _is_of_logging(path, base=object):
+    """Whether the path names a class of package logging that derives from `base`."""
+    module, _, name = path.rpartition(".") if type(path) is str else ("", "", "")
     if module not in ("logging", "logging.handlers"):
         return False
     found = vars(importlib.import_module(module)).get(name)
-    return isinstance(found, type) and found.__module__.startswith("logging")
+    return isinstance(found, type) and found.__module__.startswith("logging") and issubclass(found, base)
 
 
 def _guard_yaml():

@@ -4,6 +4,7 @@ import ast
 import builtins
 import enum
 import keyword
+import logging
 import re
 import sys
 import types
@@ -232,6 +233,7 @@ class Expression:
         self.texts = texts
         module = str(frame.f_globals.get("__name__"))
         self.of_sympy = module.startswith("sympy.")
+        self.of_logging = module == "logging.config"
         self.resolved = {}
 
     def is_harmless(self, tree):
@@ -366,6 +368,8 @@ class Expression:
                 names = self.frame.f_locals.get(name)
                 if type(names) is dict:
                     yield names
+        if self.of_logging:
+            yield vars(logging)
         yield self.frame.f_locals
         yield self.frame.f_globals
 
@@ -375,6 +379,8 @@ class Expression:
         if found is None or type(found) is float and (found != found or found in (float("inf"), float("-inf"))):
             return True
         if self.of_sympy and is_mathematical(found):
+            return True
+        if self.of_logging and (found is sys.stdout or found is sys.stderr or _is_class_of_logging(found)):
             return True
         if isinstance(found, type):
             return is_plain_class(found) or not origins.is_of_library(found) and not any(map(served.stays, found.__mro__))
@@ -431,6 +437,10 @@ def is_mathematical(found):
 
 def _is_of_expressions(kind):
     return f"{kind.__module__}.{kind.__qualname__}" in border.SYMPY_VALUES
+
+
+def _is_class_of_logging(found):
+    return isinstance(found, type) and found.__module__.startswith("logging") and issubclass(found, (logging.Handler, logging.Formatter))
 
 
 # ---------------------------------------------------------------- functions that sympy makes of expressions
