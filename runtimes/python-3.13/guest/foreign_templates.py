@@ -1,6 +1,9 @@
-"""Templates and configurations in the tests' interpreter: those of the candidate reach nothing but what they are given."""
+"""Templates, configurations and queries in the tests' interpreter: those of the candidate reach nothing but what they are given."""
 
 import importlib
+import keyword
+import sys
+import tokenize
 
 import _proofbox_foreign_text as foreign_text
 import _proofbox_origins as origins
@@ -17,6 +20,8 @@ def guard(texts):
         _guard_logging(texts)
     if texts.mention("yaml") and packages.is_known("yaml"):
         _guard_yaml()
+    if texts.mention("pandas") and (texts.mention("query") or texts.mention("eval")) and packages.is_known("pandas"):
+        _guard_pandas(texts)
 
 
 def _guard_jinja(texts):
@@ -134,3 +139,34 @@ def _guard_yaml():
     constructor.FullConstructor.construct_python_object_apply = construct_python_object_apply
     apply = "tag:yaml.org,2002:python/object/apply:"
     constructor.UnsafeConstructor.yaml_multi_constructors[apply] = construct_python_object_apply
+
+
+def _guard_pandas(texts):
+    """Texts of `query` and `eval` see columns, and names that they are given; not what the tests' functions and modules hold."""
+    from pandas.core.computation import expr, parsing, scope
+
+    init_ = expr.Expr.__init__
+
+    def init(self, text, engine="numexpr", parser="pandas", env=None, level=0):
+        if not texts.is_own(text):
+            _check_query(text, parsing.tokenize_string)
+            given = sys._getframe(1).f_locals  # of pandas.eval
+            env = env or scope.Scope(level + 1)
+            names = [given.get(name) or {} for name in ("local_dict", "global_dict")]
+            names = [each.scope if isinstance(each, scope.Scope) else each for each in names]
+            env.scope = type(env.scope)(*map(dict, names), dict(scope.DEFAULT_GLOBALS))
+        init_(self, text, engine, parser, env, level)
+
+    expr.Expr.__init__ = init
+
+
+def _check_query(text, tokens_of):
+    if type(text) is not str:
+        side.refuse("text_of_the_candidate", "a query that is no text")
+    before = ""  # the token before, if a parenthesis after it would be a call
+    for kind, token in tokens_of(text):
+        if token in ("@", ".") or token.startswith("__") or token == "(" and before:
+            side.refuse("text_of_the_candidate", f"{token!r} in a query of the candidate")
+        if token.strip():
+            is_operator = kind == tokenize.OP and token not in (")", "]", "}") or keyword.iskeyword(token)
+            before = "" if is_operator else token
