@@ -267,7 +267,7 @@ MAKERS = {
     "gettext": "plural forms, which it parses itself",
     "jinja2.environment": "templates; those of the candidate in a sandbox (foreign_templates.py)",
     "networkx.utils.decorators": "functions of the library with other arguments",
-    "sympy.utilities.lambdify": "functions of expressions",
+    "sympy.utilities.lambdify": "imports of modules; functions of expressions are looked at, see below",
     "mpmath.libmp.backend": "methods of numbers",
     "mpmath.ctx_mp_python": "the same",
     "hypothesis.internal.lambda_sources": "lambdas of the tests, by their source",
@@ -278,6 +278,26 @@ MAKERS = {
     "multiprocessing.sharedctypes": "the same",
     "werkzeug.routing.rules": "builders of URLs",
 }
+# Code that a maker makes of texts and of names that it has not checked: looked at by its file name (foreign_text.makes_values).
+LOOKED_AT = {"sympy.utilities.lambdify": "<lambdifygenerated-"}
+# Classes from which all derive that text of the candidate may call where sympy reads it, and functions of sympy that it may.
+SYMPY_VALUES = frozenset({"sympy.core.basic.Basic", "sympy.matrices.matrixbase.MatrixBase", "sympy.matrices.common.MatrixCommon"})
+SYMPY_FUNCTIONS = frozenset(
+    "sqrt cbrt root real_root symbols sympify nsimplify expand expand_mul expand_log expand_trig expand_func expand_power_base "
+    "expand_power_exp expand_complex factor factor_list factor_terms simplify together apart cancel collect trigsimp powsimp powdenest "
+    "radsimp rcollect ratsimp logcombine gammasimp combsimp fraction numer denom diff integrate limit series summation product solve "
+    "solveset linsolve nonlinsolve solve_linear_system roots real_roots nroots rsolve dsolve poly gcd lcm gcd_list lcm_list div quo rem "
+    "degree resultant discriminant isprime prime nextprime prevprime primepi factorint primefactors divisors divisor_count "
+    "mod_inverse N eye zeros ones diag hessian wronskian det trace transpose vandermonde interpolate laplace_transform "
+    "inverse_laplace_transform fourier_transform residue minimum maximum periodicity continued_fraction".split()
+)
+# What a function that sympy makes of an expression may name of numpy, and methods of its values.
+NUMPY_FORMULAS = frozenset(
+    "array asarray select where piecewise amin amax min max sum prod any all zeros ones eye identity full diag block vstack hstack concatenate "
+    "stack transpose dot inner outer cross einsum tensordot kron trace det inv solve pinv norm matrix_power real imag conj angle sinc i0 round "
+    "clip cumsum cumprod array_equal logical_and logical_or".split()
+)
+FORMULA_METHODS = frozenset("T transpose dot reduce real imag conj conjugate copy".split())
 # Classes that text of the candidate (`eval(repr(x))`) and pickles of it may call: they hold plain values, and nothing else.
 PLAIN_CLASSES = frozenset(
     "builtins.set builtins.frozenset builtins.complex builtins.bytearray builtins.bytes builtins.range builtins.slice builtins.list "
@@ -296,9 +316,9 @@ PURE_FUNCTIONS = frozenset(
     for name in (
         "abs all any ascii bin chr divmod format hash hex isinstance issubclass len max min oct ord pow print repr round sorted sum".split()
     )
-) | {"numpy.array", "numpy.arange", "numpy.zeros", "numpy.ones", "ipaddress.ip_address", "ipaddress.ip_network"}
+) | {"numpy.array", "numpy.arange", "numpy.zeros", "numpy.ones", "_functools.reduce", "ipaddress.ip_address", "ipaddress.ip_network"}
 PURE_MODULES = frozenset({"math", "cmath"})
-# Functions by which pickles make values, and names that they have been known by.
+# Functions by which pickles make values, and names that they have been known by. Those of numpy are ours (foreign_pickles.py).
 PICKLE_MAKERS = frozenset(
     "copyreg._reconstructor _codecs.encode array._array_reconstructor zoneinfo.ZoneInfo._unpickle re._compile "
     "numpy._core.multiarray._reconstruct numpy.core.multiarray._reconstruct numpy._core.multiarray.scalar numpy.core.multiarray.scalar "

@@ -112,7 +112,7 @@ def _compiled(source, filename):
         return
     frame = sys._getframe(2)
     maker = frame.f_globals.get("__name__")
-    if _is_maker(maker) or maker in _IMPORTING and str(filename).startswith(border.OWN_FOLDERS):
+    if _is_maker(maker, filename) or maker in _IMPORTING and str(filename).startswith(border.OWN_FOLDERS):
         return
     if not isinstance(source, ast.AST):  # which comes without a file name
         source = foreign_text.as_text(source)
@@ -132,8 +132,10 @@ def _compiled(source, filename):
         guard.foreign[filename] = source
 
 
-def _is_maker(module):
-    return type(module) is str and (module in border.MAKERS or module.startswith("_proofbox") and module != __name__)
+def _is_maker(module, filename):
+    if type(module) is not str or module in border.LOOKED_AT and str(filename).startswith(border.LOOKED_AT[module]):
+        return False
+    return module in border.MAKERS or module.startswith("_proofbox") and module != __name__
 
 
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib", "_frozen_importlib_external"})
@@ -147,7 +149,7 @@ def _executed(code):
     if is_own and not guard.nameless and filename not in guard.foreign or guard.busy:
         return
     maker = sys._getframe(2).f_globals.get("__name__")
-    if _is_maker(maker) or maker in _IMPORTING and filename.startswith(border.OWN_FOLDERS):
+    if _is_maker(maker, filename) or maker in _IMPORTING and filename.startswith(border.OWN_FOLDERS):
         return
     if not _is_trusted(code) and not _is_of_an_import():
         refuse(_note_of(guard.foreign.get(filename), filename, maker))

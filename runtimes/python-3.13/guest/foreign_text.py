@@ -4,6 +4,7 @@ import ast
 import builtins
 import enum
 import keyword
+import logging
 import pathlib
 import re
 import sys
@@ -163,6 +164,8 @@ class Texts:
         """Whether code of this text or tree may be executed; also if it is no code at all. `VALUES` if it is not the tests'."""
         if isinstance(source, ast.AST):
             return Expression(frame, self).is_harmless(source) and VALUES
+        if maker in border.LOOKED_AT:
+            return makes_values(source, frame.f_locals.get("namespace") or {})
         code = frame.f_code
         # `expected` is a text of tests that have a parameter of this name; they do not say that it is code.
         if not _NAMES.fullmatch(source) and self.is_own(source, frame) or code.co_filename.startswith("/lib/") and source in code.co_consts:
@@ -233,7 +236,9 @@ class Expression:
         self.local = set()  # ids of names that a comprehension around them binds
         self.plain_formats = set()  # ids of `"...".format` that reads no attributes
         self.texts = texts
-        self.of_sympy = str(frame.f_globals.get("__name__")).startswith("sympy.")
+        module = str(frame.f_globals.get("__name__"))
+        self.of_sympy = module.startswith("sympy.")
+        self.of_logging = module == "logging.config"
         self.resolved = {}
 
     def is_harmless(self, tree):
@@ -283,7 +288,7 @@ class Expression:
 
     def _is_harmless_node(self, node, is_base, is_end):
         if isinstance(node, ast.Call):
-            return self._may_be_called(node.func)
+            return self._may_be_called(node.func) and not (self.of_sympy and self._makes_a_class(node))
         if isinstance(node, ast.Attribute):
             if node.attr[:1] == "_" or not isinstance(node.ctx, ast.Load):
                 return False
@@ -310,6 +315,14 @@ class Expression:
         if found is not _UNKNOWN:
             return self._is_harmless_object(found)
         return isinstance(function, ast.Attribute) and self._has_harmless_method(function.value, function.attr)
+
+    def _makes_a_class(self, call):
+        """Whether a call of sympy's `Function` gives the class that it makes more than a name and assumptions: methods."""
+        found = self._resolve(call.func)
+        if getattr(found, "__module__", None) not in ("sympy.core.function", "sympy.core.symbol") or found.__name__ not in ("Function", "symbols"):
+            return False
+        plain = all(each.arg == "cls" or each.arg and each.arg[:1] != "_" and isinstance(each.value, ast.Constant) for each in call.keywords)
+        return not plain or len(call.args) != 1 or isinstance(call.args[0], ast.Starred)
 
     def _has_harmless_method(self, node, name):
         """Whether an expression gives a plain value, and the method of this name touches no file."""
@@ -362,6 +375,8 @@ class Expression:
                 names = self.frame.f_locals.get(name)
                 if type(names) is dict:
                     yield names
+        if self.of_logging:
+            yield vars(logging)
         yield self.frame.f_locals
         yield self.frame.f_globals
 
@@ -370,13 +385,13 @@ class Expression:
             return True
         if found is None or type(found) is float and (found != found or found in (float("inf"), float("-inf"))):
             return True
-        if self.of_sympy and str((found if isinstance(found, type) else type(found)).__module__).startswith("sympy."):
+        if self.of_sympy and is_mathematical(found):
+            return True
+        if self.of_logging and (found is sys.stdout or found is sys.stderr or _is_class_of_logging(found)):
             return True
         if isinstance(found, type):
             return is_plain_class(found) or not origins.is_of_library(found) and not any(map(served.stays, found.__mro__))
         module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
-        if isinstance(found, types.FunctionType) and self.of_sympy:
-            return str(module).startswith("sympy.")
         if isinstance(found, types.BuiltinFunctionType):
             if isinstance(found.__self__, type):
                 return is_plain_class(found.__self__) and not touches_files(found.__self__, name.rpartition(".")[2])
@@ -418,6 +433,89 @@ def _is_definition(found):
     if proxies.is_remote(found) or type(found) in (candidate_module.ProxyModule, candidate_module.Lost):
         return True
     return isinstance(found, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType))
+
+
+def is_mathematical(found):
+    """Whether an object of sympy is a value, a class of such, or a function that computes: no function that makes code."""
+    if isinstance(found, type):
+        return str(found.__module__).startswith("sympy.") and any(map(_is_of_expressions, found.__mro__))
+    if isinstance(found, types.FunctionType):
+        return str(found.__module__).startswith("sympy.") and found.__name__ in border.SYMPY_FUNCTIONS
+    return str(type(found).__module__).startswith("sympy.")
+
+
+def _is_of_expressions(kind):
+    return f"{kind.__module__}.{kind.__qualname__}" in border.SYMPY_VALUES
+
+
+def _is_class_of_logging(found):
+    return isinstance(found, type) and found.__module__.startswith("logging") and issubclass(found, (logging.Handler, logging.Formatter))
+
+
+# ---------------------------------------------------------------- functions that sympy makes of expressions
+
+
+def makes_values(source, namespace):
+    """Whether what `lambdify` has made is one function that computes. Names of symbols and texts are in it as they are."""
+    try:
+        tree = ast.parse(source)
+    except _UNREADABLE:
+        return False
+    nodes = list(ast.walk(tree))
+    if not (len(tree.body) == 1 and type(tree.body[0]) is ast.FunctionDef and all(isinstance(node, _OF_FORMULAS) for node in nodes)):
+        return False
+    arguments = {node.arg for node in ast.walk(tree.body[0].args) if isinstance(node, ast.arg)}
+    bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+
+    def resolve(node):
+        if isinstance(node, ast.Name):
+            return _UNKNOWN if node.id in arguments else namespace.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
+        base = resolve(node.value) if isinstance(node, ast.Attribute) else _UNKNOWN
+        return vars(base).get(node.attr, _UNKNOWN) if type(base) is types.ModuleType else _UNKNOWN
+
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and node.value not in _NUMBERS:
+            return False
+        if isinstance(node, ast.FunctionDef) and (node is not tree.body[0] or node.decorator_list):
+            return False
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            is_stored, name = not isinstance(node.ctx, ast.Load), node.id if isinstance(node, ast.Name) else node.attr
+            found = resolve(node)
+            if name[:2] == "__" or isinstance(node, ast.Attribute) and (is_stored or found is _UNKNOWN and name not in border.FORMULA_METHODS):
+                return False
+            if found is not _UNKNOWN and not is_stored and not _is_of_formulas(found):
+                if not (id(node) in bases and type(found) is types.ModuleType):
+                    return False
+    return True
+
+
+_OF_FORMULAS = (
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.Expr, ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp,
+    ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Starred, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Lambda,
+    ast.ListComp, ast.GeneratorExp, ast.comprehension, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+
+
+def _is_of_formulas(found):
+    """Whether an object may be named in a function that sympy has made."""
+    if found is None or proxies.is_remote(found) or isinstance(found, (int, float, complex)) or is_mathematical(found):
+        return True
+    kind = found if isinstance(found, type) else type(found)
+    module, name = str(getattr(found, "__module__", None)), getattr(found, "__name__", None)
+    root = str(kind.__module__).partition(".")[0]
+    if isinstance(found, type) and is_plain_class(found) or root == "numpy" and (kind.__name__ == "ufunc" or name in border.NUMPY_FORMULAS):
+        return True
+    if isinstance(found, types.BuiltinFunctionType):
+        return module in border.PURE_MODULES or f"{module}.{name}" in border.PURE_FUNCTIONS or module == "numpy" and name in border.NUMPY_FORMULAS
+    if isinstance(found, types.MethodType):
+        return str(type(found.__self__).__module__).startswith("mpmath.")
+    if isinstance(found, types.FunctionType):
+        if module.startswith("numpy"):
+            return name in border.NUMPY_FORMULAS
+        if module.startswith("mpmath."):
+            return module != "mpmath.usertools"
+        return module.startswith(("scipy.special.", "scipy.integrate.")) or not origins.is_of_library(found)
+    return root == "mpmath" or not origins.is_of_library(kind)
 
 
 def _is_plain_format(function):
