@@ -4,6 +4,7 @@ import asyncio
 import builtins
 import contextlib
 import importlib.machinery
+import opcode
 import os
 import re
 import sys
@@ -541,9 +542,26 @@ _DECORATED = (types.FunctionType, type)
 
 
 def _note_decorated(given, value):
-    """The candidate has given an object of its own for a function or class of the tests: what theirs asserts may be gone."""
-    if proxies.is_remote(value) and (type(given) is types.FunctionType or not origins.is_of_library(given)):
+    """The candidate has given something else for a function or class of the tests: what theirs asserts may be gone."""
+    if value is given or type(given) is type and origins.is_of_library(given):
+        return
+    # Above are `ask` and the method by which a handle is called.
+    if proxies.is_remote(value) or _replaces(value, sys._getframe(3)):
         side.signal("decorated_by_candidate")
+
+
+def _replaces(value, frame):
+    """Whether the value of a call stands where its argument did: that of a decorator always does, that of another call if it
+    can be called, or gets a name in a module or class."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] != _CALL:
+        return callable(value)
+    # Python calls a decorator as if its argument were its object.
+    return code[at + 1] == 0 or callable(value) or code[at + _SIZE_OF_CALL] in _NAMES
+
+
+_CALL, _SIZE_OF_CALL = opcode.opmap["CALL"], 2 + 2 * sum(opcode._cache_format["CALL"].values())
+_NAMES = frozenset(opcode.opmap[name] for name in ("STORE_NAME", "STORE_GLOBAL", "STORE_ATTR"))
 
 
 def _note_catching(value):
