@@ -116,11 +116,50 @@ def _check_alterable(target, name):
 
 def _note_alteration(target, name, value):
     """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
-    if isinstance(target, mock.NonCallableMock):
+    is_mock = isinstance(target, mock.NonCallableMock)
+    if is_mock or isinstance(getattr(target, "__dict__", {}).get(name), mock.NonCallableMock):
         if proxies.is_remote(value):
             side.state.on_mocks[id(value)] = value
+        elif isinstance(value, mock.NonCallableMock):
+            side.signal("set_attribute_of_the_tests")
     elif any(name in names for names in map(_kept_by, type(target).__mro__)):
         side.signal("set_attribute_of_the_tests")
+
+
+class _Replaced:
+    """Where the candidate has put one mock of the tests in the place of another: read there, it has no record.
+
+    (Each mock has a class of its own.)"""
+
+    def __init__(self, target, name, value):
+        self.name, self.read_at = name, None
+        setattr(type(target), name, self)
+        kind, get = type(value), type(value).__getattribute__
+
+        def __getattribute__(value, name):
+            if name.startswith(border.MOCK_RECORDS) and self.read_at and self.read_at == _place_of(sys._getframe(1)):
+                side.refuse("altered_the_tests", f"{name} of a mock that the candidate has put in the place of another")
+            return get(value, name)
+
+        kind.__getattribute__ = __getattribute__
+
+    def __get__(self, target, kind=None):
+        if target is None:
+            raise AttributeError(self.name)
+        self.read_at = _place_of(sys._getframe(1))
+        return vars(target)[self.name]
+
+    def __set__(self, target, value):
+        self.__delete__(target)
+        vars(target)[self.name] = value
+
+    def __delete__(self, target):
+        delattr(type(target), self.name)
+        del vars(target)[self.name]
+
+
+def _place_of(frame):
+    return id(frame), frame.f_lineno
 
 
 def _kept_by(kind):
@@ -141,6 +180,8 @@ def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
     setattr(target, name, value)
+    if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
+        _Replaced(target, name, value)
     attributes.note_set(target, name)
 
 
