@@ -209,11 +209,12 @@ def _special(number, name, arguments):
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         side.refuse("protocol_violation", f"{name!r} is not passed on")
-    if name in border.DESCRIPTORS and origins.is_of_library(type(target)):
+    is_mock = isinstance(target, mock.NonCallableMock)
+    method = next((vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind)), None) if is_mock else None
+    if name in border.DESCRIPTORS and method is None and origins.is_of_library(type(target)):
         side.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
-    if isinstance(target, mock.NonCallableMock):
+    if method is not None:
         # Its special methods are mocks of its own, which are not given the object.
-        method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
         return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
     return getattr(type(target), name)(target, *arguments)
 
