@@ -490,12 +490,13 @@ def ask(*request):
             _note_decorated(request[2][0], value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
-            if kind is float and value != value:
-                # It is neither above nor below a bound.
-                state.signals["not_a_number"] = True
-            if kind in side.TEXTS and not value:
-                # A loop over it checks nothing.
-                state.signals["empty_result"] = True
+            if kind in _NOTED:
+                if kind is str or kind is bytes:
+                    if not value:
+                        # A loop over it checks nothing.
+                        state.signals["empty_result"] = True
+                elif kind is not float or value - value:
+                    side.note_number(value)
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)
@@ -537,6 +538,8 @@ def ask(*request):
 
 # Requests for what has a name, and what may be an exception class.
 _NAMING = frozenset({"global", "get"})
+# Results of calls of which some leave a signal.
+_NOTED = side.TEXTS | side.NUMBERS
 _HOLDING_CLASSES = frozenset({type, tuple})
 _DECORATED = (types.FunctionType, type)
 

@@ -213,6 +213,8 @@ def fits(shape, payload):
 def _array(payload):
     value = array.array(payload[0])
     value.frombytes(payload[1])
+    if value.typecode in "fd" and not all(map(math.isfinite, value)):
+        note_not_finite(any(map(math.isnan, value)), any(map(math.isinf, value)))
     return value
 
 
@@ -334,8 +336,12 @@ def know_numpy():
         made.shape = shape
         if not content:
             note_empty_array()
-        elif kind.kind in "fc" and numpy.isnan(made).any():
-            note_nan()
+        else:
+            note_numbers(made)
+
+    def note_numbers(array):
+        if array.dtype.kind in "fcmM" and not numpy.isfinite(array).all():
+            note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
 
     def is_view_of(kind, of):
         """Whether an array of one type may look at the memory of one of the other: at what is there, as it is meant."""
@@ -390,7 +396,9 @@ def know_numpy():
         check_shape((), len(payload[1]), kind.itemsize)
         octets = numpy.frombuffer(payload[1], "u1").copy()
         normalise(octets, kind)
-        return octets.view(kind)[0]
+        number = octets.view(kind)
+        note_numbers(number)
+        return number[0]
 
     def apply_array(target, content):
         """Sets an array's content to what the other side has made of its copy."""
@@ -399,11 +407,10 @@ def know_numpy():
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
-        if target.dtype.kind in "fc" and numpy.isnan(target).any():
-            note_nan()
+        note_numbers(target)
 
     def make_nan(index):
-        note_nan()
+        note_not_finite(True, False)
         return nans[index == 1]
 
     nans = math.nan, numpy.nan
@@ -433,7 +440,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_nan = viewed_by = is_held = note_lost = None
+reduce_object = note_empty_array = note_not_finite = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place
