@@ -310,6 +310,10 @@ MAX_VIEWED = 16_000
 APPLIERS, SAME = {array.array: _fill_array}, {}
 
 
+# Kinds of numpy's types that have values that are no numbers, or no moments.
+_INEXACT = "fcmM"
+
+
 def know_numpy():
     """Arrays, their types and single numbers of numpy's cross by value, too. Once, when the image is made."""
     import numpy
@@ -336,12 +340,11 @@ def know_numpy():
         made.shape = shape
         if not content:
             note_empty_array()
-        else:
+        elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
             note_numbers(made)
 
     def note_numbers(array):
-        if array.dtype.kind in "fcmM" and not numpy.isfinite(array).all():
-            note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
+        note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
 
     def is_view_of(kind, of):
         """Whether an array of one type may look at the memory of one of the other: at what is there, as it is meant."""
@@ -396,9 +399,10 @@ def know_numpy():
         check_shape((), len(payload[1]), kind.itemsize)
         octets = numpy.frombuffer(payload[1], "u1").copy()
         normalise(octets, kind)
-        number = octets.view(kind)
-        note_numbers(number)
-        return number[0]
+        number = octets.view(kind)[0]
+        if kind.kind in _INEXACT and not numpy.isfinite(number):
+            note_numbers(number)
+        return number
 
     def apply_array(target, content):
         """Sets an array's content to what the other side has made of its copy."""
@@ -407,7 +411,8 @@ def know_numpy():
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
-        note_numbers(target)
+        if target.dtype.kind in _INEXACT and not numpy.isfinite(target).all():
+            note_numbers(target)
 
     def make_nan(index):
         note_not_finite(True, False)

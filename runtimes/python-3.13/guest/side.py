@@ -211,9 +211,12 @@ def note_empty(value, depth=_EMPTY_DEPTH):
     """An empty container, or one that holds such: a loop over it checks nothing."""
     if not value:
         signal("empty_result")
-    elif depth and ((kind := type(value)) in _OF_ITEMS or kind in _OF_VALUES):
-        items = value if kind in _OF_ITEMS else value.values()
-        for item in itertools.islice(items, _EMPTY_ITEMS):
+    elif depth:
+        if type(value) is not list and type(value) not in _OF_ITEMS:
+            if type(value) not in _OF_VALUES:
+                return
+            value = value.values()
+        for item in itertools.islice(value, _EMPTY_ITEMS):
             if type(item) in SIZED:
                 note_empty(item, depth - 1)
 
