@@ -52,8 +52,10 @@ _STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_g
 _COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
     "__class__": property(proxies.class_of),
-    "__copy__": lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None)),
-    "__deepcopy__": lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo))),
+    "__copy__": proxies.ForCopies("__copy__", lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None))),
+    "__deepcopy__": proxies.ForCopies(
+        "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
+    ),
     "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
 }  # fmt: skip
 
