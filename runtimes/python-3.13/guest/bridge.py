@@ -105,13 +105,32 @@ def _take_reply(request, message, more, sent):
         state.altered.extend(sent[index] for index, _ in changes)
     if more:
         incoming.take_contents(more, _handed(request, sent))
-    if len(state.altered) > known and succeeded is True and value is not None and request[0] == "call":
-        # Who gives something rarely means to alter what it was given. What the tests expect may be computed of that.
-        side.signal("argument_changed")
     # Last of all: what came behind the message may have altered what is in it.
     shape = border.REPLIES[request[0]] if state.grader else None
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
         raise ValueError("a reply of the wrong shape")
+    if succeeded and state.grader:
+        _note_change(state, request, value, len(state.altered) > known)
+
+
+def _note_change(state, request, value, has_changed):
+    """Who gives something rarely means to alter what it was given. What the tests expect may be computed of that."""
+    operation = request[0]
+    if operation == "turn":
+        task, (done, succeeded, value, _, _) = request[1], value
+        if not done:
+            if has_changed:
+                state.altering.add(task)
+            return
+        has_changed = has_changed or task in state.altering
+        state.altering.discard(task)
+        value = value if succeeded else None
+    if has_changed and value is not None and operation in _GIVING:
+        side.signal("argument_changed")
+
+
+# Requests whose answer is something of the candidate's own.
+_GIVING = frozenset({"call", "get", "index", "special", "turn"})
 
 
 def _handed(request, sent):

@@ -134,7 +134,8 @@ def _namespace(module):
     asks = sys._getframe(1).f_globals.get("__name__")
     if side.state.candidate.lost or asks not in _LOOKING and border.asked_by(1) != "tests":
         return OWN_NAMESPACE.__get__(module)
-    return Globals(module)
+    frame = sys._getframe(1)
+    return proxies.names_of_annotations(Globals(module), frame) if proxies.evaluates_annotations(frame) else Globals(module)
 
 
 class ProxyModule(types.ModuleType):

@@ -2,6 +2,7 @@
 
 The library looks such things up in the class's own dict and bases, of which a handle's class has none."""
 
+import _collections_abc
 import abc
 import builtins
 import enum
@@ -58,8 +59,21 @@ def _prepare_isabstract():
     inspect.isabstract = of_handles_too
 
 
+def _prepare_iterable():
+    """What has its items by index alone is not `Iterable`, though its handles can be iterated."""
+    check_methods = _collections_abc._check_methods
+
+    def _check_methods(cls, *methods):
+        if "__iter__" in methods and _is_handles_class(cls) and "__iter__" not in cls._proofbox_specials:
+            return NotImplemented
+        return check_methods(cls, *methods)
+
+    _collections_abc._check_methods = _check_methods
+
+
 def prepare():
     """Once, when the image is made."""
+    _prepare_iterable()
     _prepare_protocols()
     _prepare_isabstract()
 

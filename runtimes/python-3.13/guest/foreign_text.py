@@ -205,7 +205,8 @@ VALUES = "values"
 
 def is_annotation(tree):
     nodes = list(ast.walk(tree))
-    hidden = any(type(node) is ast.Attribute and node.attr[:1] == "_" for node in nodes)
+    # Classes have names with dots; what has been looked up by an index is somebody's object.
+    hidden = any(type(node) is ast.Attribute and (node.attr[:1] == "_" or type(node.value) not in (ast.Name, ast.Attribute)) for node in nodes)
     return not hidden and all(isinstance(node, _OF_ANNOTATIONS) for node in nodes)
 
 

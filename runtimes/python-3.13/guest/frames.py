@@ -298,7 +298,7 @@ def _fill(made, content):
     if not content.size:
         marshal.note_empty_array()
     elif content.isna().to_numpy().any():
-        marshal.note_nan()
+        marshal.note_not_finite(True, False)
 
 
 def _alter(target, content, name, make):

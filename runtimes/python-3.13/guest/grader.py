@@ -4,6 +4,7 @@ import asyncio
 import builtins
 import contextlib
 import importlib.machinery
+import opcode
 import os
 import re
 import sys
@@ -489,12 +490,13 @@ def ask(*request):
             _note_decorated(request[2][0], value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
-            if kind is float and value != value:
-                # It is neither above nor below a bound.
-                state.signals["not_a_number"] = True
-            if kind in side.TEXTS and not value:
-                # A loop over it checks nothing.
-                state.signals["empty_result"] = True
+            if kind in _NOTED:
+                if kind is str or kind is bytes:
+                    if not value:
+                        # A loop over it checks nothing.
+                        state.signals["empty_result"] = True
+                elif kind is not float or value - value:
+                    side.note_number(value)
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)
@@ -536,14 +538,33 @@ def ask(*request):
 
 # Requests for what has a name, and what may be an exception class.
 _NAMING = frozenset({"global", "get"})
+# Results of calls of which some leave a signal.
+_NOTED = side.TEXTS | side.NUMBERS
 _HOLDING_CLASSES = frozenset({type, tuple})
 _DECORATED = (types.FunctionType, type)
 
 
 def _note_decorated(given, value):
-    """The candidate has given an object of its own for a function or class of the tests: what theirs asserts may be gone."""
-    if proxies.is_remote(value) and (type(given) is types.FunctionType or not origins.is_of_library(given)):
+    """The candidate has given something else for a function or class of the tests: what theirs asserts may be gone."""
+    if value is given or type(given) is type and origins.is_of_library(given):
+        return
+    # Above are `ask` and the method by which a handle is called.
+    if proxies.is_remote(value) or _replaces(value, sys._getframe(3)):
         side.signal("decorated_by_candidate")
+
+
+def _replaces(value, frame):
+    """Whether the value of a call stands where its argument did: that of a decorator always does, that of another call if it
+    can be called, or gets a name in a module or class."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] != _CALL:
+        return callable(value)
+    # Python calls a decorator as if its argument were its object.
+    return code[at + 1] == 0 or callable(value) or code[at + _SIZE_OF_CALL] in _NAMES
+
+
+_CALL, _SIZE_OF_CALL = opcode.opmap["CALL"], 2 + 2 * sum(opcode._cache_format["CALL"].values())
+_NAMES = frozenset(opcode.opmap[name] for name in ("STORE_NAME", "STORE_GLOBAL", "STORE_ATTR"))
 
 
 def _note_catching(value):

@@ -96,8 +96,10 @@ def _restore_object(payload):
         # The proxy type of a subclass of a builtin is one too, and what came must be such a value.
         if type(plain) is not base:
             raise marshal.CannotCross("a value that is not of its type")
-        if side.state.grader and "__eq__" in cls._proofbox_own:
-            side.signal("overridden_equality")
+        if side.state.grader:
+            side.note_plain(plain)
+            if "__eq__" in cls._proofbox_own:
+                side.signal("overridden_equality")
         proxy = side.OF_LIBRARY[base][0](cls, plain) if base in side.OF_LIBRARY else base.__new__(cls, plain)
     else:
         base = cls._proofbox_container

@@ -213,6 +213,8 @@ def fits(shape, payload):
 def _array(payload):
     value = array.array(payload[0])
     value.frombytes(payload[1])
+    if value.typecode in "fd" and not all(map(math.isfinite, value)):
+        note_not_finite(any(map(math.isnan, value)), any(map(math.isinf, value)))
     return value
 
 
@@ -308,6 +310,10 @@ MAX_VIEWED = 16_000
 APPLIERS, SAME = {array.array: _fill_array}, {}
 
 
+# Kinds of numpy's types that have values that are no numbers, or no moments.
+_INEXACT = "fcmM"
+
+
 def know_numpy():
     """Arrays, their types and single numbers of numpy's cross by value, too. Once, when the image is made."""
     import numpy
@@ -334,8 +340,11 @@ def know_numpy():
         made.shape = shape
         if not content:
             note_empty_array()
-        elif kind.kind in "fc" and numpy.isnan(made).any():
-            note_nan()
+        elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
+            note_numbers(made)
+
+    def note_numbers(array):
+        note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
 
     def is_view_of(kind, of):
         """Whether an array of one type may look at the memory of one of the other: at what is there, as it is meant."""
@@ -390,7 +399,10 @@ def know_numpy():
         check_shape((), len(payload[1]), kind.itemsize)
         octets = numpy.frombuffer(payload[1], "u1").copy()
         normalise(octets, kind)
-        return octets.view(kind)[0]
+        number = octets.view(kind)[0]
+        if kind.kind in _INEXACT and not numpy.isfinite(number):
+            note_numbers(number)
+        return number
 
     def apply_array(target, content):
         """Sets an array's content to what the other side has made of its copy."""
@@ -399,11 +411,11 @@ def know_numpy():
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
-        if target.dtype.kind in "fc" and numpy.isnan(target).any():
-            note_nan()
+        if target.dtype.kind in _INEXACT and not numpy.isfinite(target).all():
+            note_numbers(target)
 
     def make_nan(index):
-        note_nan()
+        note_not_finite(True, False)
         return nans[index == 1]
 
     nans = math.nan, numpy.nan
@@ -433,7 +445,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_nan = viewed_by = is_held = note_lost = None
+reduce_object = note_empty_array = note_not_finite = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place

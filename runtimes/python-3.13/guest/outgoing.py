@@ -243,10 +243,14 @@ def _note_empty_array():
         side.signal("empty_result")
 
 
-def _note_nan():
+def _note_not_finite(has_nan, has_infinity):
     if side.state.grader:
-        # It is neither above nor below a bound.
-        side.signal("not_a_number")
+        if has_nan:
+            # It is neither above nor below a bound.
+            side.signal("not_a_number")
+        if has_infinity:
+            # It is within a tolerance that grows with it.
+            side.signal("infinite")
 
 
 def _is_held(base):
@@ -262,5 +266,5 @@ def _note_lost():
         side.state.pending.append(("lost", 0, None))
 
 
-marshal.reduce_object, marshal.note_empty_array, marshal.note_nan, marshal.viewed_by = reduce_object, _note_empty_array, _note_nan, viewed_by
+marshal.reduce_object, marshal.note_empty_array, marshal.note_not_finite, marshal.viewed_by = reduce_object, _note_empty_array, _note_not_finite, viewed_by
 marshal.is_held, marshal.note_lost = _is_held, _note_lost

@@ -36,7 +36,8 @@ _METHODS = {name: operators.asked(name) for name in border.SPECIALS}
 _METHODS |= {name: operators.arithmetic(name) for name in ARITHMETIC}
 _METHODS |= {name: operators.converted(name) for name in ("__int__", "__index__", "__float__", "__complex__", "__bytes__")}
 _METHODS |= {name: operators.ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
-for _name in ("__str__", "__repr__", "__format__", "__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
+_METHODS |= {name: operators.text(name) for name in ("__str__", "__repr__", "__format__")}
+for _name in ("__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
               "__getitem__", "__setitem__", "__delitem__", "__missing__", *border.DESCRIPTORS):  # fmt: skip
     _METHODS[_name] = operators.forwarded(_name)
 _METHODS |= {
@@ -51,8 +52,10 @@ _STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_g
 _COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
     "__class__": property(proxies.class_of),
-    "__copy__": lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None)),
-    "__deepcopy__": lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo))),
+    "__copy__": proxies.ForCopies("__copy__", lambda self: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), None))),
+    "__deepcopy__": proxies.ForCopies(
+        "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
+    ),
     "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
 }  # fmt: skip
 

@@ -116,11 +116,50 @@ def _check_alterable(target, name):
 
 def _note_alteration(target, name, value):
     """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
-    if isinstance(target, mock.NonCallableMock):
+    is_mock = isinstance(target, mock.NonCallableMock)
+    if is_mock or isinstance(getattr(target, "__dict__", {}).get(name), mock.NonCallableMock):
         if proxies.is_remote(value):
             side.state.on_mocks[id(value)] = value
+        elif isinstance(value, mock.NonCallableMock):
+            side.signal("set_attribute_of_the_tests")
     elif any(name in names for names in map(_kept_by, type(target).__mro__)):
         side.signal("set_attribute_of_the_tests")
+
+
+class _Replaced:
+    """Where the candidate has put one mock of the tests in the place of another: read there, it has no record.
+
+    (Each mock has a class of its own.)"""
+
+    def __init__(self, target, name, value):
+        self.name, self.read_at = name, None
+        setattr(type(target), name, self)
+        kind, get = type(value), type(value).__getattribute__
+
+        def __getattribute__(value, name):
+            if name.startswith(border.MOCK_RECORDS) and self.read_at and self.read_at == _place_of(sys._getframe(1)):
+                side.refuse("altered_the_tests", f"{name} of a mock that the candidate has put in the place of another")
+            return get(value, name)
+
+        kind.__getattribute__ = __getattribute__
+
+    def __get__(self, target, kind=None):
+        if target is None:
+            raise AttributeError(self.name)
+        self.read_at = _place_of(sys._getframe(1))
+        return vars(target)[self.name]
+
+    def __set__(self, target, value):
+        self.__delete__(target)
+        vars(target)[self.name] = value
+
+    def __delete__(self, target):
+        delattr(type(target), self.name)
+        del vars(target)[self.name]
+
+
+def _place_of(frame):
+    return id(frame), frame.f_lineno
 
 
 def _kept_by(kind):
@@ -141,6 +180,8 @@ def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
     setattr(target, name, value)
+    if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
+        _Replaced(target, name, value)
     attributes.note_set(target, name)
 
 
@@ -168,11 +209,12 @@ def _special(number, name, arguments):
     known = border.GENERATOR_METHODS if isinstance(target, (types.GeneratorType, types.AsyncGeneratorType)) else ()
     if type(name) is not str or name not in border.SPECIALS and name not in known or type(arguments) is not tuple:
         side.refuse("protocol_violation", f"{name!r} is not passed on")
-    if name in border.DESCRIPTORS and origins.is_of_library(type(target)):
+    is_mock = isinstance(target, mock.NonCallableMock)
+    method = next((vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind)), None) if is_mock else None
+    if name in border.DESCRIPTORS and method is None and origins.is_of_library(type(target)):
         side.refuse("protocol_violation", f"{name} of a {type(target).__name__} of the tests")
-    if isinstance(target, mock.NonCallableMock):
+    if method is not None:
         # Its special methods are mocks of its own, which are not given the object.
-        method = next(vars(kind)[name] for kind in type(target).__mro__ if name in vars(kind))
         return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
     return getattr(type(target), name)(target, *arguments)
 

@@ -1,6 +1,8 @@
 """What one side of the bridge knows of the other, and what it has noticed: the state that all modules of the bridge share, signals,
 and refusals."""
 
+import array
+import cmath
 import collections
 import datetime
 import decimal
@@ -19,6 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
+        "altering",
     )  # fmt: skip
 
     def __init__(self):
@@ -40,6 +43,7 @@ class State:
         self.copied = None  # of the other's last one: its number, and what is copied already
         self.calls = None  # requests of the other side that are being carried out, where there are threads
         self.unequal = []  # objects of the candidate and what the open case has found them to differ from
+        self.altering = set()  # tasks of the candidate's that have altered what they were given, and are not done
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
@@ -190,9 +194,15 @@ def note_swallowed(succeeded):
 # What a loop passes over if it is empty.
 SIZED = frozenset({
     list, tuple, dict, set, frozenset, bytearray, range, memoryview, collections.deque, collections.Counter, collections.OrderedDict,
-    collections.defaultdict, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()),
+    collections.defaultdict, array.array, types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()),
 })  # fmt: skip
 TEXTS = frozenset({str, bytes})
+NUMBERS = frozenset({float, complex, decimal.Decimal})
+# Values of which a class of the candidate may derive, and that may have no items.
+EMPTIABLE = frozenset({str, bytes, tuple, frozenset})
+# Of containers, what may hold others, by items or by values.
+_OF_ITEMS = frozenset({list, tuple, collections.deque})
+_OF_VALUES = frozenset({dict, collections.OrderedDict, collections.defaultdict})
 # How deep, and how many items of each container, are looked at.
 _EMPTY_DEPTH, _EMPTY_ITEMS = 2, 64
 
@@ -201,11 +211,32 @@ def note_empty(value, depth=_EMPTY_DEPTH):
     """An empty container, or one that holds such: a loop over it checks nothing."""
     if not value:
         signal("empty_result")
-    elif depth and type(value) in (list, tuple, dict):
-        items = value.values() if type(value) is dict else value
-        for item in itertools.islice(items, _EMPTY_ITEMS):
+    elif depth:
+        if type(value) is not list and type(value) not in _OF_ITEMS:
+            if type(value) not in _OF_VALUES:
+                return
+            value = value.values()
+        for item in itertools.islice(value, _EMPTY_ITEMS):
             if type(item) in SIZED:
                 note_empty(item, depth - 1)
+
+
+def note_number(value):
+    """A number that is none is neither above nor below a bound; one that is infinite is within a tolerance that grows with it."""
+    is_decimal = type(value) is decimal.Decimal
+    if value.is_nan() if is_decimal else cmath.isnan(value):
+        signal("not_a_number")
+    elif value.is_infinite() if is_decimal else cmath.isinf(value):
+        signal("infinite")
+
+
+def note_plain(value):
+    """What an instance of a class of the candidate's holds: as that of a call."""
+    kind = type(value)
+    if kind in NUMBERS:
+        note_number(value)
+    elif not value and kind in EMPTIABLE:
+        signal("empty_result")
 
 
 def note_reuse(request, sent):
