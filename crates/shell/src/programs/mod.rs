@@ -26,6 +26,7 @@ mod grep;
 mod gzip;
 mod head_tail;
 mod iconv;
+mod ignore;
 pub(super) mod input;
 mod install;
 mod join;

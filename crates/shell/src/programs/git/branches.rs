@@ -2,10 +2,10 @@
 
 use super::objects::Id;
 use super::output::{Output, Rendered};
-use super::pattern::{MAX_PATTERN, matches_name};
 use super::repository::{Operands, Repository, files_at, is_name};
 use super::worktree::Looked;
 use super::{Failure, Outcome, fatal};
+use crate::programs::ignore::{MAX_PATTERN, matches_name};
 use crate::programs::options::Given;
 
 /// Adds a branch to a text by a format of `for-each-ref`.

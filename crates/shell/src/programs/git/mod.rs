@@ -13,7 +13,6 @@ mod index;
 mod objects;
 mod output;
 mod paths;
-mod pattern;
 mod remotes;
 mod repository;
 mod settings;

@@ -1,35 +1,16 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
 use super::objects::{EXECUTABLE, Entry, FILE, Files, Id, LINK, MAX_OBJECT};
-use super::pattern::{MAX_PATTERN, matches_name, matches_path};
 use super::repository::{Content, MAX_FILE, Operands, Repository, files_at};
 use super::{Outcome, fatal, file_failure, grow};
 use crate::bounds::Pace;
+use crate::programs::ignore::{MAX_RULE_BYTES, MAX_RULES, RULE_MEMORY, Rule};
 use crate::state::absolute;
-use proofbox_vfs::{FileEntry, FileKind, MAX_PATH, Permission, lock};
+use proofbox_vfs::{FileEntry, FileKind, Permission, lock};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Rules of one `.gitignore`, and the number of all that are looked at for a path.
-const MAX_RULES: usize = 500;
-
-/// Largest `.gitignore`, in bytes.
-const MAX_RULE_BYTES: u64 = 1 << 20;
-/// Memory that the rules take at most, in bytes.
-const RULE_MEMORY: usize = MAX_RULES * (MAX_PATTERN + MAX_PATH);
 
 /// Bit of a file that its owner may run.
 const OWNER_EXECUTES: u16 = 0o100;
-
-/// Line of a `.gitignore`.
-struct Rule {
-    pattern: String,
-    /// Directory that the file is in: empty, or ending in a slash.
-    directory: String,
-    is_negated: bool,
-    needs_directory: bool,
-    /// True for a pattern of a whole path, false for one of a name.
-    is_path: bool,
-}
 
 /// Files of the work tree whose content is read.
 #[derive(Clone, Copy)]
@@ -44,40 +25,6 @@ pub(super) enum Looked<'f> {
 
 /// Entry of a file whose content was not read: it is that of no object.
 const UNKNOWN: Entry = Entry { mode: FILE, id: Id([0; 20]) };
-
-/// Parses a line of a `.gitignore`.
-fn parse_rule(line: &str, directory: &str) -> Option<Rule> {
-    let line = line.trim_end();
-    let (is_negated, line) = line.strip_prefix('!').map_or((false, line), |line| (true, line));
-    let (needs_directory, line) = line.strip_suffix('/').map_or((false, line), |line| (true, line));
-    if line.is_empty() || line.starts_with('#') {
-        return None;
-    }
-    let is_path = line.contains('/');
-    let line = line.strip_prefix('/').unwrap_or(line);
-    // Behind `**/` any name will do.
-    let (is_path, line) = match line.strip_prefix("**/") {
-        Some(rest) if !rest.contains('/') => (false, rest),
-        _ => (is_path, line),
-    };
-    if line.len() > MAX_PATTERN {
-        return None;
-    }
-    Some(Rule { pattern: line.to_owned(), directory: directory.to_owned(), is_negated, needs_directory, is_path })
-}
-
-impl Rule {
-    /// Returns whether the rule is about a path.
-    fn is_about(&self, path: &str, is_directory: bool) -> bool {
-        let Some(inner) = path.strip_prefix(self.directory.as_str()) else { return false };
-        let name = path.rsplit('/').next().unwrap_or(path);
-        (is_directory || !self.needs_directory)
-            && match self.is_path {
-                true => matches_path(&self.pattern, inner),
-                false => matches_name(self.pattern.as_bytes(), name.as_bytes()),
-            }
-    }
-}
 
 impl Repository<'_> {
     /// Lists the files of the work tree that operands name, with the objects that they would be.
@@ -204,7 +151,7 @@ impl Repository<'_> {
         let text = String::from_utf8_lossy(&content.bytes);
         for line in text.lines() {
             self.shell.step(1).await?;
-            if let Some(rule) = parse_rule(line, directory).filter(|_| rules.len() < MAX_RULES) {
+            if let Some(rule) = Rule::parse(line, directory).filter(|_| rules.len() < MAX_RULES) {
                 rules.push(rule);
             }
         }

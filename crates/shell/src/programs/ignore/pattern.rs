@@ -1,10 +1,10 @@
-//! Patterns of `.gitignore` and of branches, matched byte by byte in time that is at most the product of the lengths.
+//! Patterns of file names, paths and branches, matched byte by byte in time that is at most the product of the lengths.
 
 /// Longest pattern, in bytes. A longer one matches nothing.
-pub(super) const MAX_PATTERN: usize = 1024;
+pub(in crate::programs) const MAX_PATTERN: usize = 1024;
 
 /// Returns whether a pattern matches a text, in which slashes are as other characters.
-pub(super) fn matches_name(pattern: &[u8], text: &[u8]) -> bool {
+pub(in crate::programs) fn matches_name(pattern: &[u8], text: &[u8]) -> bool {
     if pattern.len() > MAX_PATTERN {
         return false;
     }
@@ -29,7 +29,7 @@ pub(super) fn matches_name(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// Returns whether a pattern matches a path: `**` stands for any directories, other signs are within one name.
-pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
+pub(in crate::programs) fn matches_path(pattern: &str, path: &str) -> bool {
     if pattern.len() > MAX_PATTERN {
         return false;
     }
