@@ -23,6 +23,15 @@ pub(super) enum Case {
     Insensitive,
 }
 
+/// Reason why an expression can't be used.
+#[derive(Debug)]
+pub(super) enum RegularError {
+    /// Length or memory beyond the bounds.
+    TooBig,
+    /// Mistake, in the words of the `regex` crate.
+    Syntax(String),
+}
+
 /// An expression, ready to be matched.
 #[derive(Debug)]
 pub(super) struct Regular {
@@ -31,10 +40,18 @@ pub(super) struct Regular {
 }
 
 impl Regular {
-    /// Compiles an expression of the `regex` crate. Err: what is wrong with it.
+    /// Compiles an expression of the `regex` crate. Err: what is wrong with it, in the words of C's library.
     pub(super) fn new(text: &str, case: Case) -> Result<Self, String> {
+        Self::compile(text, case).map_err(|error| match error {
+            RegularError::TooBig => "Regular expression too big".to_owned(),
+            RegularError::Syntax(why) => complaint(&why).to_owned(),
+        })
+    }
+
+    /// Compiles an expression of the `regex` crate.
+    pub(super) fn compile(text: &str, case: Case) -> Result<Self, RegularError> {
         if text.len() > MAX_LENGTH {
-            return Err("Regular expression too big".to_owned());
+            return Err(RegularError::TooBig);
         }
         for size in SIZES {
             let built = RegexBuilder::new(text)
@@ -47,10 +64,10 @@ impl Regular {
             match built {
                 Ok(regex) => return Ok(Self { regex, size }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                Err(error) => return Err(complaint(&error.to_string()).to_owned()),
+                Err(error) => return Err(RegularError::Syntax(error.to_string())),
             }
         }
-        Err("Regular expression too big".to_owned())
+        Err(RegularError::TooBig)
     }
 
     /// Returns the memory that the expression takes, about, in bytes.

@@ -20,7 +20,7 @@ pub const PROGRAMS: &[&str] = &[
     "free", "gawk", "git", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv", "id", "install", "join", "jq", "kill", "less",
     "ln", "ls", "mawk", "md5sum", "mkdir", "mktemp", "more", "mv", "nawk", "nice", "nl", "nohup", "nproc", "od", "paste",
     "patch", "pgrep", "pip", "pip3", "pkill", "printenv", "printf", "ps", "pwd", "py.test", "pytest", "python", "python3",
-    "readlink", "realpath", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha224sum", "sha256sum",
+    "readlink", "realpath", "rev", "rg", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha224sum", "sha256sum",
     "sha384sum", "sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "strings", "stty", "su", "sudo", "sync", "tac",
     "tail", "tar", "tee", "test", "timeout", "top", "touch", "tput", "tr", "tree", "true", "truncate", "tty", "uname", "uniq",
     "unzip", "wc", "which", "whoami", "xargs", "xxd", "yes", "zcat", "zip",

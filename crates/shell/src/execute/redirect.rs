@@ -120,6 +120,8 @@ impl Shell {
             "/dev/zero" => Endless::Zeros,
             "/dev/urandom" | "/dev/random" => Endless::Random(Arc::clone(&self.shared.random)),
             "/dev/tty" => return Some(None),
+            // A device like a file of the tree, but that it has no input to search.
+            "/dev/null" if access == Access::Read => return Some(Some(Stream::Read(Reader::empty()))),
             path => return self.descriptor_of(path),
         };
         Some(Some(match access {

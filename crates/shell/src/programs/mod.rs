@@ -48,6 +48,7 @@ mod pip;
 mod ps;
 mod python;
 mod realpath;
+mod rg;
 mod rm;
 mod rmdir;
 mod sed;
@@ -143,6 +144,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "nl" => boxed(|| nl::nl(shell, arguments)),
         "git" => boxed(|| git::git(shell, arguments)),
         name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
+        "rg" => boxed(|| rg::rg(shell, arguments)),
         "sed" => boxed(|| sed::sed(shell, arguments)),
         "sort" => boxed(|| sort::sort(shell, arguments)),
         "uniq" => boxed(|| uniq::uniq(shell, arguments)),

@@ -98,6 +98,15 @@ impl Reader {
         matches!(self.0, Source::File(_))
     }
 
+    /// Returns whether there may be input that was meant for the command: from a pipe, a file, or bytes.
+    pub(crate) fn has_input(&self) -> bool {
+        match &self.0 {
+            Source::Pipe(_) | Source::File(_) => true,
+            Source::Bytes(left) => !lock(left).is_empty(),
+            Source::Closed | Source::Terminal(_) | Source::Endless(..) => false,
+        }
+    }
+
     /// Makes a reader of the lines that are typed at a terminal.
     pub(crate) fn terminal(terminal: Arc<Terminal>) -> Self {
         Self(Source::Terminal(terminal))

@@ -591,6 +591,42 @@ async fn expressions_of_expr_are_bounded() {
 }
 
 #[tokio::test]
+async fn searches_of_rg_are_bounded() {
+    for script in [
+        "yes foo | rg foo > /dev/null",
+        "yes foo | rg -v foo",
+        "yes foo | rg -c o",
+        "yes foo | rg -or '$0$0' o > /dev/null",
+        "yes foo | rg -nC3 foo > /dev/null",
+        "mkdir -p d; touch d/{1..100}; while :; do rg --files > /dev/null; done",
+        "yes '?*a*b*c' | head -n 500 > .ignore; touch {1..200}; while :; do rg --files > /dev/null; done",
+        "touch {1..200}; while :; do rg --files -g '?*a*b*c' > /dev/null; done",
+        "mkdir -p a b; ln -s ../b a/x; ln -s ../b a/y; ln -s ../a b/x; ln -s ../a b/y; while :; do rg -L z; done 2> /dev/null",
+    ] {
+        yields_and_ends(script).await;
+    }
+    says(&bounded("yes foo | rg foo > /dev/null").await, 137, "more than 10000000 steps");
+    let endless = "yes $(printf '%01000d' 1)";
+    for (script, part) in [
+        (format!("{endless} | tr -d '\n' | rg x"), "memory exhausted"),
+        (format!("{endless} | rg -B 100000 x"), "memory exhausted"),
+        (format!("{endless} | rg -f - x"), "memory exhausted"),
+        (format!("printf '%0100000d' 1 | rg -r '{}' '.*'", "$0".repeat(1000)), "memory exhausted"),
+        ("echo a | rg '(((a{100}){100}){100})'".to_owned(), "exceeds size limit"),
+        (format!("echo a | rg '{}a'", "(".repeat(1000)), "regex parse error"),
+        (format!("echo a | rg -g '{}' a .", "{a,b}".repeat(30)), "too many patterns"),
+        (format!("echo a | rg {} a .", "-tall ".repeat(20)), "too many patterns"),
+        (format!("echo a | rg --type-add 'x:{}' a .", "{a,b}".repeat(30)), "too many patterns"),
+        ("head -c 10000000 /dev/zero | tr '\\0' a | rg '(a|b){500}[a-z]{500}c'".to_owned(), "too long"),
+    ] {
+        says(&bounded(&script).await, 2, part);
+    }
+    let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p; echo foo > $p/f;";
+    let ran = bounded(&format!("{deep} rg -c foo .; rg foo d | wc -l; rg -L foo d | wc -l")).await;
+    assert_eq!((ran.code, ran.stdout.lines().last()), (0, Some("1")), "{ran:?}");
+}
+
+#[tokio::test]
 async fn trees_are_shown_as_deep_as_allowed() {
     let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p;";
     let ran = bounded(&format!("{deep} tree; diff -r d d; cp -r d e; diff -r d e; gzip -r d")).await;
@@ -781,6 +817,7 @@ fn nonsense_never_panics() {
         "sort -k",
         "head -n",
         "grep ",
+        "rg -",
         "find ",
         "date -d",
         "read ",
