@@ -20,6 +20,8 @@ const FLAGS: &[Flag] = &[
     ("max-depth", 'd', Value::Required),
     ("maxdepth", ' ', Value::Required),
     ("max-columns", 'M', Value::Required),
+    ("max-columns-preview", ' ', Value::None),
+    ("no-max-columns-preview", ' ', Value::None),
     ("replace", 'r', Value::Required),
     ("glob", 'g', Value::Required),
     ("iglob", ' ', Value::Required),

@@ -70,6 +70,8 @@ pub(super) struct Search {
     is_passthru: bool,
     most: u64,
     max_columns: Option<usize>,
+    /// Whether a line that is too long is shown as far as its length allows.
+    previews: bool,
     numbers: bool,
     columns: bool,
     is_vimgrep: bool,
@@ -144,6 +146,7 @@ impl Search {
             is_passthru,
             most: given.number("max-count")?.map_or(u64::MAX, |count| count as u64),
             max_columns: given.number("max-columns")?.filter(|columns| *columns > 0),
+            previews: given.has("max-columns-preview") && !given.has("no-max-columns-preview"),
             numbers: given
                 .last_of(&["line-number", "no-line-number", "pretty"])
                 .map_or(is_terminal || columns, |(last, _)| last != "no-line-number"),
@@ -442,12 +445,19 @@ impl Search {
         }
         // The end of a line counts, that of a match is none.
         let length = out.len() - begin + usize::from(!self.is_only_matching || role == Role::Context);
-        if self.max_columns.is_some_and(|most| length > most) {
-            out.truncate(begin);
-            out.extend_from_slice(match role {
-                Role::Match => b"[Omitted long matching line]",
-                Role::Context => b"[Omitted long context line]",
-            });
+        if let Some(most) = self.max_columns.filter(|most| length > *most) {
+            if self.previews {
+                let shown = String::from_utf8_lossy(&out[begin..]).chars().take(most).collect::<String>();
+                out.truncate(begin);
+                out.extend_from_slice(shown.as_bytes());
+                out.extend_from_slice(b" [... omitted end of long line]");
+            } else {
+                out.truncate(begin);
+                out.extend_from_slice(match role {
+                    Role::Match => b"[Omitted long matching line]",
+                    Role::Context => b"[Omitted long context line]",
+                });
+            }
         }
         out.push(b'\n');
         shell.out("rg", &out).await
