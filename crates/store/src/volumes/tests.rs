@@ -184,7 +184,8 @@ async fn volumes_have_names_of_their_own_and_are_bounded() {
 async fn a_listing_is_bounded() {
     let (opened, id) = Opened::with_volume().await;
     let bounds = VolumeBounds { volumes: 2, entries: 10_000, bytes: 1 << 30 };
-    let link = |number: usize| TreeEntry { node: TreeNode::Link("x".repeat(4000)), ..file(&format!("d/{number}"), b"") };
+    let link =
+        |number: usize| TreeEntry { node: TreeNode::Link("x".repeat(4000)), ..file(&format!("d/{number}"), b"") };
     let count = MAX_LISTING / (LISTED_BYTES + 4000) + 10;
     let tree = std::iter::once(TreeEntry { node: TreeNode::Directory, ..file("d", b"") }).chain((0..count).map(link));
     opened.store.replace_volume(id, tree.collect(), 8, bounds, PLENTY).await.expect("room");
