@@ -79,6 +79,8 @@ impl Benchmark {
             () if has("question_id") && (has("public_test_cases") || has("input_output")) => Some(Self::LiveCodeBench),
             () if has("input_output") => Some(Self::Apps),
             () if !has("task_id") => None,
+            // As it is published, HumanEval+ has the tests of HumanEval as well.
+            () if has("base_input") && has("plus_input") && has("canonical_solution") => Some(Self::EvalPlus),
             () if has("test_list") => Some(Self::Mbpp),
             () if has("complete_prompt") && has("test") => Some(Self::BigCodeBench),
             () if has("test") && has("entry_point") => Some(Self::HumanEval),

@@ -356,6 +356,15 @@ mod tests {
     }
 
     #[test]
+    fn humaneval_plus_as_published_is_graded_with_its_inputs() {
+        let inputs = r#""base_input": [[]], "plus_input": [[]], "atol": 0}"#;
+        let problem = format!("{}, {inputs}", HUMAN_EVAL.strip_suffix('}').expect("an object"));
+        let suite = read_text(&problem, None).expect("it is as published");
+        let source = suite.items[0].fields["tests"]["source"].as_str().expect("a string");
+        assert!(source.contains(r#"_PLUS = json.loads("[[]]")"#), "{source}");
+    }
+
+    #[test]
     fn humaneval_goes_on_from_its_prompt() {
         let suite = read_text(HUMAN_EVAL, None).expect("it is as published");
         assert_eq!(code(&suite), [("HumanEval/0", "def one():\n    return 1\n")]);
