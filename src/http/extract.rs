@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::body::WholeBody;
 use super::error::ApiError;
+use proofbox_types::large_integers::tag_large_integers_of_cases;
 
 /// A body of type `T`.
 pub struct JsonBody<T>(pub T);
@@ -56,9 +57,10 @@ pub fn text_of(bytes: &[u8]) -> Result<&str, ApiError> {
         .map_err(|error| ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to())))
 }
 
-/// Parses a whole body.
+/// Parses a whole body. Integers of any size among the cases of tests keep their digits.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
-    let mut json = serde_json::Deserializer::from_str(text);
+    let text = tag_large_integers_of_cases(text);
+    let mut json = serde_json::Deserializer::from_str(&text);
     let Object(value) = serde_path_to_error::deserialize(&mut json).map_err(|error| malformed("", error))?;
     json.end().map_err(|error| ApiError::malformed(None, format!("there is more after the JSON value: {error}")))?;
     Ok(value)

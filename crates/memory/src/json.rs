@@ -67,6 +67,11 @@ impl JsonCost {
     }
 }
 
+/// Length above which a number may be read as an object with its digits.
+const LONG_NUMBER: usize = 17;
+/// Values of such an object: itself, and two strings with what their names need.
+const TAGGED: usize = 4;
+
 /// Counts the values of a JSON text, or of several in a row; names of members are none. Of a text that is no JSON what
 /// comes before the mistake is counted right, and a parser reads no further.
 ///
@@ -86,8 +91,9 @@ pub fn count_values(text: &[u8]) -> Result<usize, TooManyValues> {
             // The string before it was a name.
             b':' => count = count.saturating_sub(1),
             b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
-                at += text[at..].iter().take_while(|byte| is_of_scalar(**byte)).count();
-                count += 1;
+                let length = text[at..].iter().take_while(|byte| is_of_scalar(**byte)).count();
+                at += length;
+                count += if length > LONG_NUMBER { TAGGED } else { 1 };
             }
             _ => {}
         }
@@ -150,6 +156,11 @@ mod tests {
         }
         assert_eq!(count_values(b"{\"a\": 1}\n[1, 2]\n\"x\"\n"), Ok(6));
         assert_eq!(count_values(b""), Ok(0));
+    }
+
+    #[test]
+    fn long_numbers_count_as_what_they_may_become() {
+        assert_eq!(count_values(b"[12345678901234567, 36893488147419103232]"), Ok(2 + TAGGED));
     }
 
     #[test]

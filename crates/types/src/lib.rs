@@ -9,6 +9,7 @@ pub mod grant;
 pub mod hardening;
 pub mod histogram;
 pub mod ids;
+pub mod large_integers;
 pub mod outcome;
 pub mod program;
 pub mod sanitize;

@@ -140,6 +140,8 @@ pub enum Compare {
     Tokens,
     /// Trimmed lines in any order.
     Unordered,
+    /// Line by line, without white space around lines and around all; a line is equal as text, or as decimal numbers.
+    DecimalLines,
     /// Tokens; those that are numbers on both sides may differ a little.
     Close {
         /// Relative tolerance of numbers.

@@ -30,6 +30,7 @@ use proofbox_memory::JsonCost;
 use proofbox_store::JobItem;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::JobId;
+use proofbox_types::large_integers::tag_large_integers_of_cases;
 
 /// Maximum number of items: more would take too much memory before anything runs.
 const MAX_ITEMS: usize = 100_000;
@@ -270,7 +271,7 @@ fn lines_of(text: &str) -> Result<SuiteRequest, ApiError> {
     let mut begun = false;
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let at = format!("items[{}]", suite.items.len());
-        let value: Json = serde_json::from_str(line).map_err(|error| {
+        let value: Json = serde_json::from_str(&tag_large_integers_of_cases(line)).map_err(|error| {
             ApiError::malformed(
                 Some(at),
                 format!("line {} is not JSON: {}", number + 1, error.to_string().replace(" at line 1", "")),

@@ -1,0 +1,144 @@
+//! Integers of JSON that [`serde_json`] would read as floats.
+
+use std::borrow::Cow;
+
+/// Name of the member whose values hold arguments and results of calls.
+const CASES: &str = "cases";
+/// Number of digits from which an integer may need more than 64 bits.
+const DIGITS: usize = 19;
+
+/// Writes the integers beyond 64 bits in a JSON text as [tagged JSON](super::value), so that none becomes a float.
+pub fn tag_large_integers(text: &str) -> Cow<'_, str> {
+    tag(text, true)
+}
+
+/// Like [`tag_large_integers`], but only within the members that are named `cases`: elsewhere a number means itself.
+pub fn tag_large_integers_of_cases(text: &str) -> Cow<'_, str> {
+    if text.contains("\"cases\"") { tag(text, false) } else { Cow::Borrowed(text) }
+}
+
+/// Scans `text` once. What is no JSON stays what it is.
+fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut tagged = String::new();
+    let (mut at, mut written, mut depth) = (0, 0, 0_usize);
+    // Depth at which the value of a member `cases` began.
+    let mut inside = None;
+    let mut is_cases = false;
+    while let Some(&byte) = bytes.get(at) {
+        let from = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                at = string_end(bytes, at);
+                is_cases = text.get(from + 1..at.saturating_sub(1)) == Some(CASES);
+                continue;
+            }
+            b':' | b' ' | b'\t' | b'\r' | b'\n' => continue,
+            b'[' | b'{' => {
+                if is_cases && inside.is_none() {
+                    inside = Some(depth);
+                }
+                depth += 1;
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                if inside == Some(depth) {
+                    inside = None;
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                at += bytes[at..].iter().take_while(|byte| is_of_number(**byte)).count();
+                let number = &text[from..at];
+                if (everywhere || inside.is_some()) && is_large(number) {
+                    tagged.push_str(&text[written..from]);
+                    tagged.push_str(r#"{"$type":"int","value":""#);
+                    tagged.push_str(number);
+                    tagged.push_str(r#""}"#);
+                    written = at;
+                }
+            }
+            _ => {}
+        }
+        is_cases = false;
+    }
+    if written == 0 {
+        return Cow::Borrowed(text);
+    }
+    tagged.push_str(&text[written..]);
+    Cow::Owned(tagged)
+}
+
+fn is_of_number(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
+/// Returns whether an integer of JSON has more than 64 bits.
+fn is_large(number: &str) -> bool {
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    digits.len() >= DIGITS
+        && !digits.starts_with('0')
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+}
+
+/// Returns the index after the quote that ends a string.
+fn string_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 1,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    #[test]
+    fn integers_beyond_64_bits_keep_their_digits() {
+        let large = "36893488147419103232";
+        let tagged = json!({"$type": "int", "value": large});
+        let read = |text: &str| serde_json::from_str::<Json>(&tag_large_integers(text)).expect("it is JSON");
+        assert_eq!(read(large), tagged);
+        assert_eq!(read(&format!("-{large}")), json!({"$type": "int", "value": format!("-{large}")}));
+        assert_eq!(
+            read(&format!(r#"[1, {{"a": {large}}}, "{large}", "\"{large}"]"#)),
+            json!([1, {"a": tagged}, large, format!("\"{large}")])
+        );
+        for same in
+            ["18446744073709551615", "-9223372036854775808", "3689348814741910323.5", "36893488147419103232e1", "007"]
+        {
+            assert!(matches!(tag_large_integers(same), Cow::Borrowed(text) if text == same), "{same}");
+        }
+    }
+
+    #[test]
+    fn only_cases_have_arguments() {
+        let large = "36893488147419103232";
+        let text =
+            format!(r#"{{"a": {large}, "cases" : [{{"args": [{large}], "name": "cases"}}], "b": ["cases", {large}]}}"#);
+        let tagged = tag_large_integers_of_cases(&text);
+        assert_eq!(tagged.matches("$type").count(), 1);
+        let read: Json = serde_json::from_str(&tagged).expect("it is JSON");
+        assert_eq!(read["cases"][0]["args"][0], json!({"$type": "int", "value": large}));
+        assert!(read["a"].is_f64() && read["b"][1].is_f64());
+    }
+
+    #[test]
+    fn what_is_no_json_is_read_to_its_end() {
+        for text in
+            ["\"", "\"\\", "{\"cases\": 1", "]]}", "{\"cases\": [", "-", "\"cases\": [99999999999999999999é", "é"]
+        {
+            let _ = (tag_large_integers(text), tag_large_integers_of_cases(text));
+        }
+    }
+}
