@@ -1,6 +1,6 @@
 //! Compares what a program printed with what is expected of it.
 
-use super::number::{Number, Tolerance};
+use super::number::{Decimal, Number, Tolerance};
 use proofbox_types::submission::Compare;
 
 /// Characters of a line that a difference shows.
@@ -24,6 +24,7 @@ pub fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String>
             got.sort_unstable();
             difference(first_difference(expected.into_iter(), got.into_iter()))
         }
+        Compare::DecimalLines => difference(first_difference_by(stripped(expected), stripped(got), equals_decimally)),
         Compare::Close { rtol, atol } => {
             let close = |a: &str, b: &str| a == b || is_close(a, b, Tolerance { rtol, atol });
             difference(first_difference_by(expected.split_whitespace(), got.split_whitespace(), close))
@@ -38,6 +39,25 @@ fn difference(found: Option<String>) -> Result<(), String> {
 /// Splits a text into lines without trailing white space, without the blank lines at the end.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.trim_end().lines().map(str::trim_end)
+}
+
+/// Splits a text into lines without white space around them, after it has been stripped as a whole.
+fn stripped(text: &str) -> impl Iterator<Item = &str> {
+    text.trim().split('\n').map(str::trim)
+}
+
+/// Returns whether two lines are equal as text, or as lists of decimal numbers, digit by digit.
+fn equals_decimally(expected: &str, got: &str) -> bool {
+    expected == got || {
+        let (mut expected, mut got) = (expected.split_whitespace(), got.split_whitespace());
+        loop {
+            match (expected.next(), got.next()) {
+                (None, None) => break true,
+                (Some(a), Some(b)) if Decimal::parse(a).is_some_and(|a| Decimal::parse(b) == Some(a)) => {}
+                _ => break false,
+            }
+        }
+    }
 }
 
 /// Returns whether both words are numbers within the tolerance.
@@ -104,6 +124,28 @@ mod tests {
         assert!(output("x 0.3333333333", "x 0.33333333", close).is_ok());
         assert!(output("x 0.3333333333", "x 0.3334", close).is_err());
         assert!(output("y", "x", close).is_err());
+    }
+
+    #[test]
+    fn decimal_lines_keep_lines_and_words_of_text() {
+        let same = |expected: &str, got: &str| output(expected, got, Compare::DecimalLines).is_ok();
+        for (expected, got) in
+            [("1 2\n3\n", "\n 1.0   2 \r\n3.00"), ("a  b", " a  b "), ("", "\n"), ("1\n\n2", "1\n \n2")]
+        {
+            assert!(same(expected, got), "{expected:?} {got:?}");
+        }
+        for (expected, got) in [
+            ("1\n2", "1 2"),
+            ("1\n\n2", "1\n2"),
+            ("a b", "a  b"),
+            ("x 1", "x 1.0"),
+            ("1 2", "1"),
+            ("0.1", "0.10000000000000000001"),
+            ("nan", "NaN"),
+        ] {
+            assert!(!same(expected, got), "{expected:?} {got:?}");
+        }
+        assert!(same("nan", "nan"));
     }
 
     #[test]

@@ -97,6 +97,52 @@ impl Number {
     }
 }
 
+/// Decimal number as Python's `Decimal` reads it, with all its digits. NaN is none: it equals nothing.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// Digits without zeros at either end, and the exponent of the last one. Zero has no digits and the exponent 0.
+    Finite {
+        is_negative: bool,
+        digits: Vec<u8>,
+        exponent: i64,
+    },
+    Infinite {
+        is_negative: bool,
+    },
+}
+
+impl Decimal {
+    /// Reads a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        let is_negative = word.starts_with('-');
+        let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
+        if ["inf", "infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name)) {
+            return Some(Self::Infinite { is_negative });
+        }
+        let (number, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = whole.bytes().chain(fraction.bytes()).filter(|byte| *byte != b'_');
+        let mut digits = digits.map(|byte| byte.is_ascii_digit().then_some(byte)).collect::<Option<Vec<u8>>>()?;
+        if digits.is_empty() {
+            return None;
+        }
+        let places = fraction.bytes().filter(u8::is_ascii_digit).count();
+        let mut exponent = i64::from(exponent) - i64::try_from(places).ok()?;
+        while digits.pop_if(|last| *last == b'0').is_some() {
+            exponent += 1;
+        }
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        digits.drain(..zeros);
+        if digits.is_empty() {
+            return Some(Self::Finite { is_negative: false, digits, exponent: 0 });
+        }
+        Some(Self::Finite { is_negative, digits, exponent })
+    }
+}
+
 fn same_float(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }
@@ -104,6 +150,31 @@ fn same_float(a: f64, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decimals_keep_their_digits() {
+        let decimal = |word: &str| Decimal::parse(word).expect("it is a number");
+        for (word, other) in [
+            ("1", "1.0"),
+            ("100", "1e2"),
+            ("-0", "0.00"),
+            ("007", "7"),
+            (".5", "5E-1"),
+            ("1.", "+1"),
+            ("1_000", "1e+3"),
+            ("Infinity", "+inf"),
+        ] {
+            assert_eq!(decimal(word), decimal(other), "{word} {other}");
+        }
+        for (word, other) in
+            [("0.1", "0.10000000000000000001"), ("1", "-1"), ("inf", "-inf"), ("1e5", "1e6"), ("12", "21")]
+        {
+            assert_ne!(decimal(word), decimal(other), "{word} {other}");
+        }
+        for word in ["", "-", ".", "e5", "1e", "nan", "1e99999999999", "0x1", "1,5", "--1", "1e1.0"] {
+            assert_eq!(Decimal::parse(word), None, "{word}");
+        }
+    }
 
     #[test]
     fn words_are_numbers_as_python_and_c_write_them() {

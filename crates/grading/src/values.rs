@@ -82,7 +82,9 @@ pub fn compare_within(expected: &Value, got: &Value, how: Compare, budget: &mut 
     }
     let numbers = match how {
         Compare::Close { rtol, atol } => Numbers::Close(Tolerance { rtol, atol }),
-        Compare::Exact | Compare::Trimmed | Compare::Tokens | Compare::Unordered => Numbers::Exact,
+        Compare::Exact | Compare::Trimmed | Compare::Tokens | Compare::Unordered | Compare::DecimalLines => {
+            Numbers::Exact
+        }
     };
     let mut comparison = Comparison {
         expected: Containers::of(expected),

@@ -193,6 +193,7 @@ enum CompareRequest {
     Trimmed,
     Tokens,
     Unordered,
+    DecimalLines,
     Close {
         #[serde(default = "default_rtol")]
         rtol: f64,
@@ -286,6 +287,7 @@ fn compare_of(field: &str, compare: CompareRequest) -> Result<Compare, ApiError>
         CompareRequest::Trimmed => Compare::Trimmed,
         CompareRequest::Tokens => Compare::Tokens,
         CompareRequest::Unordered => Compare::Unordered,
+        CompareRequest::DecimalLines => Compare::DecimalLines,
         CompareRequest::Close { rtol, atol } if is_tolerance(rtol) && is_tolerance(atol) => {
             Compare::Close { rtol, atol }
         }
