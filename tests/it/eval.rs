@@ -123,9 +123,13 @@ fn live_code_bench_is_read_as_it_is_published() {
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, encoder.finish().expect("it is memory"));
     let public = json!([{"input": "2\n", "output": "4\n", "testtype": "stdin"}]).to_string();
     let calls = json!({"inputs": ["[3, 1, 2]\n2"], "outputs": ["[3, 2]"], "fn_name": "largest"}).to_string();
+    let large = json!({"inputs": ["36893488147419103233"], "outputs": ["36893488147419103234"], "fn_name": "after"});
+    let lines = json!([{"input": "2\n", "output": "2.0 1\na b\n", "testtype": "stdin"}]).to_string();
     let problems = [
         json!({"question_id": "a", "difficulty": "easy", "public_test_cases": public, "private_test_cases": packed, "metadata": "{}"}),
         json!({"question_id": "b", "input_output": calls}),
+        json!({"question_id": "c", "input_output": large.to_string()}),
+        json!({"question_id": "d", "public_test_cases": lines, "private_test_cases": "[]", "metadata": "{}"}),
     ];
     let problems: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
     // `List` and `nlargest` come from the prelude.
@@ -134,6 +138,8 @@ fn live_code_bench_is_read_as_it_is_published() {
     let samples = json!([
         {"question_id": "a", "code_list": ["print(2 * int(input()))", "print(4)"]},
         {"question_id": "b", "output_list": [format!("Like this:\n```python\n{method}```\n"), "I can't do that."]},
+        {"question_id": "c", "code_list": ["def after(n): return n + 1", "def after(n): return float(n + 1)"]},
+        {"question_id": "d", "code_list": ["print('2 1.00 ')\nprint('a b')", "print('2.0 1 a b')", "print('2.0 1')\nprint('a  b')"]},
     ]);
     let seen =
         statuses(&[("p.jsonl", &problems), ("s.json", &samples.to_string())], &["p.jsonl", "--samples", "s.json"]);
@@ -142,6 +148,12 @@ fn live_code_bench_is_read_as_it_is_published() {
         ("a#1", "failed assertion_failure"),
         ("b#0", "passed none"),
         ("b#1", "failed no_code"),
+        ("c#0", "passed none"),
+        ("c#1", "failed assertion_failure"),
+        // Lines of numbers are compared as numbers, others as text.
+        ("d#0", "passed none"),
+        ("d#1", "failed assertion_failure"),
+        ("d#2", "failed assertion_failure"),
     ];
     assert_eq!(seen, named(&expected));
 }
@@ -153,19 +165,40 @@ fn evalplus_own_form_is_graded_by_its_canonical_solution() {
         "\n",
         r#"{"task_id": "Mbpp/2", "prompt": "\"\"\"Common items.\"\"\"\n", "entry_point": "similar_elements", "canonical_solution": "def similar_elements(a, b):\n    return tuple(set(a) & set(b))\n", "base_input": [[[3, 4], [4, 5]]], "plus_input": [], "atol": 0}"#,
         "\n",
+        // As Python writes numbers that JSON does not have.
+        r#"{"task_id": "Mbpp/3", "prompt": "\"\"\"Is it Infinity?\"\"\"\n", "entry_point": "least", "canonical_solution": "def least(xs):\n    return min(xs)\n", "base_input": [[[1, 2]]], "plus_input": [[[NaN, 1]], [[-Infinity, 0]], [["NaN", "-Infinity\""]]], "atol": 0}"#,
+        "\n",
+        // As the data set has it.
+        r#"{"task_id": 4, "prompt": "Twice.", "code": "def twice(x):\n    return 2 * x", "test_imports": [], "test_list": ["assert twice(1) == 2"], "test": "inputs = [[1], [2]]\nresults = [2, 4]\nfor inp, exp in zip(inputs, results):\n    assert twice(*inp) == exp"}"#,
+        "\n",
     );
     assert_eq!(
         statuses(&[("p.jsonl", problems)], &["p.jsonl"]),
-        named(&[("HumanEval/0", "passed none"), ("Mbpp/2", "passed none")])
+        named(&[
+            ("HumanEval/0", "passed none"),
+            ("Mbpp/2", "passed none"),
+            ("Mbpp/3", "passed none"),
+            ("MBPP/4", "passed none")
+        ])
     );
     let samples = concat!(
         r#"{"task_id": "HumanEval/0", "completion": "    return x // 2\n"}"#,
         "\n",
         r#"{"task_id": "Mbpp/2", "solution": "def similar_elements(a, b):\n    assert isinstance(a, tuple)\n    return [x for x in a if x in b]\n"}"#,
         "\n",
+        r#"{"task_id": "Mbpp/3", "solution": "def least(xs):\n    return min(xs, default=0) if xs[0] != float('-inf') else 0\n"}"#,
+        "\n",
+        r#"{"task_id": "MBPP/4", "solution": "def twice(x):\n    return 2\n"}"#,
+        "\n",
     );
     let seen = statuses(&[("p.jsonl", problems), ("s.jsonl", samples)], &["p.jsonl", "--samples", "s.jsonl"]);
-    assert_eq!(seen, named(&[("HumanEval/0#0", "failed assertion_failure"), ("Mbpp/2#0", "passed none")]));
+    let expected = [
+        ("HumanEval/0#0", "failed assertion_failure"),
+        ("Mbpp/2#0", "passed none"),
+        ("Mbpp/3#0", "failed assertion_failure"),
+        ("MBPP/4#0", "failed assertion_failure"),
+    ];
+    assert_eq!(seen, named(&expected));
 }
 
 #[test]
@@ -181,7 +214,7 @@ fn big_code_bench_and_apps_are_read_as_they_are_published() {
     );
     let apps = [
         json!({"problem_id": 7, "input_output": r#"{"inputs": ["1 2\n"], "outputs": ["3\n"]}"#, "solutions": r#"["print(sum(map(int, input().split())))"]"#}),
-        json!({"problem_id": 8, "input_output": r#"{"fn_name": "add", "inputs": [[1, 2]], "outputs": [[3]]}"#, "solutions": r#"["def add(a, b): return a + b"]"#}),
+        json!({"problem_id": 8, "input_output": r#"{"fn_name": "add", "inputs": [[1, 2], [36893488147419103232, 1]], "outputs": [[3], [36893488147419103233]]}"#, "solutions": r#"["def add(a, b): return a + b"]"#}),
         json!({"problem_id": 9, "input_output": "", "solutions": ""}),
     ];
     let apps: String = apps.iter().map(|problem| format!("{problem}\n")).collect();

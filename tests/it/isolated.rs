@@ -474,6 +474,22 @@ async fn a_basis_counts_what_the_host_compared() {
 }
 
 #[tokio::test]
+async fn integers_of_cases_keep_their_digits() {
+    let body = br#"{"code": "def f(n, k=0):\n    return [n + 1, type(n).__name__, type(k).__name__]", "tests": {"kind": "function_cases", "entry_point": "f", "cases": [
+        {"args": [36893488147419103232], "expected": [36893488147419103233, "int", "int"]},
+        {"args": [-36893488147419103232], "kwargs": {"k": 1e30}, "expected": [-36893488147419103231, "int", "float"]},
+        {"args": [36893488147419103232], "expected": [36893488147419103232, "int", "int"]}]}}"#;
+    let (status, answer) = Server::shared().post_bytes("/v1/execute", body.to_vec()).await;
+    let cases = json!([{"status": "passed"}, {"status": "passed"}, {"status": "failed"}]);
+    assert_shows(&json!([status, answer]), json!([200, {"tests_passed": 2, "cases": cases}]));
+    let mut item = body.to_vec();
+    item.retain(|byte| *byte != b'\n');
+    let (status, answer) =
+        Server::shared().post_bytes("/v1/suites", [&b"{\"items\": ["[..], &item, b"]}"].concat()).await;
+    assert_shows(&json!([status, answer]), json!([200, {"items": [{"tests_passed": 2}]}]));
+}
+
+#[tokio::test]
 async fn output_is_compared_as_numbers_and_as_utf8() {
     for (code, expected, compare, status) in [
         ("print(0)", "INF", json!({"close": {}}), "failed"),

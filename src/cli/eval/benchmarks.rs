@@ -9,6 +9,7 @@ use flate2::read::ZlibDecoder;
 use serde_json::{Map, Value as Json, json};
 
 use super::files::Line;
+use proofbox_types::large_integers::tag_large_integers;
 
 /// Tests of EvalPlus' own form, but for the problem's values.
 const EVALPLUS: &str = include_str!("evalplus.py");
@@ -145,7 +146,7 @@ fn human_eval(line: &Line) -> anyhow::Result<Problem> {
     Ok(Problem { prompt, entry_point: Some(entry_point), canonical, ..problem })
 }
 
-/// `{task_id, text | prompt, code, test_list, test_setup_code | test_imports, challenge_test_list}`
+/// `{task_id, text | prompt, code, test_list, test_setup_code | test_imports, challenge_test_list, test}`
 fn mbpp(line: &Line) -> anyhow::Result<Problem> {
     let task = match line.fields.get("task_id") {
         Some(Json::Number(number)) => format!("MBPP/{number}"),
@@ -159,6 +160,10 @@ fn mbpp(line: &Line) -> anyhow::Result<Problem> {
     asserts.extend(line.texts("challenge_test_list")?);
     let mut setup = line.texts("test_imports")?;
     setup.extend(line.optional_text("test_setup_code")?.filter(|code| !code.trim().is_empty()));
+    // MBPP+ as its data set has it: a program with the inputs of MBPP and its own.
+    if let Some(test) = line.optional_text("test")? {
+        asserts.push(test);
+    }
     let tests = json!({"kind": "asserts", "asserts": asserts, "setup": setup.join("\n")});
     // A solution of MBPP does not go on from its prompt, which is prose.
     Ok(Problem { canonical: line.optional_text("code")?, ..problem(line, task, Tests::Fixed(tests)) })
@@ -215,7 +220,7 @@ fn live_code_bench(line: &Line) -> anyhow::Result<Option<Problem>> {
             let case = |(input, output): (&Json, &Json)| {
                 let (input, output) = (as_text(line, input)?, as_text(line, output)?);
                 let value = |text: &str| {
-                    serde_json::from_str::<Json>(text)
+                    serde_json::from_str::<Json>(&tag_large_integers(text))
                         .with_context(|| format!("{}: a test's argument is not JSON: {text}", line.origin))
                 };
                 let args = input
@@ -228,8 +233,7 @@ fn live_code_bench(line: &Line) -> anyhow::Result<Option<Problem>> {
             let cases = inputs.iter().zip(&outputs).map(case).collect::<anyhow::Result<_>>()?;
             Tests::Calls { function, cases, compare: json!("exact") }
         }
-        // Its harness compares numbers as decimals.
-        None => Tests::Fixed(stdin_stdout(line, &inputs, &outputs, &json!({"close": {"rtol": 0.0, "atol": 0.0}}))?),
+        None => Tests::Fixed(stdin_stdout(line, &inputs, &outputs, &json!("decimal_lines"))?),
     };
     let mut problem = problem(line, line.text("question_id")?, tests);
     problem.fields.insert("prelude".to_owned(), json!(LIVE_CODE_BENCH_PRELUDE));
@@ -244,7 +248,11 @@ fn apps(line: &Line) -> anyhow::Result<Option<Problem>> {
         Some(Json::String(text)) => text.clone(),
         _ => bail!("{}: a problem of APPS has `problem_id`", line.origin),
     };
-    let Some(value) = line.json("input_output")? else { return Ok(None) };
+    let Some(mut value) = line.json("input_output")? else { return Ok(None) };
+    // Arguments and results of calls are values; those of programs are text.
+    if value["fn_name"].is_string() {
+        value = line.tagged_json("input_output")?.unwrap_or(value);
+    }
     let (inputs, outputs, function) = input_output(line, &value)?;
     if inputs.is_empty() {
         return Ok(None);

@@ -1,5 +1,6 @@
 //! Files of suites and samples: JSON, or a line of JSON for each object; plain or compressed with gzip.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -8,6 +9,8 @@ use anyhow::{Context, bail};
 use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
+
+use proofbox_types::large_integers::{tag_large_integers, tag_large_integers_of_cases};
 
 /// Maximum size of a file, uncompressed, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
@@ -82,18 +85,70 @@ fn lines(path: &Path, text: &str) -> anyhow::Result<Vec<Line>> {
     numbered
         .map(|(index, line)| {
             let origin = format!("{}:{}", path.display(), index + 1);
-            let value = serde_json::from_str(line).map_err(|error| {
+            let line = quote_constants(line);
+            let value = serde_json::from_str(&tag_large_integers_of_cases(&line)).map_err(|error| {
                 anyhow::anyhow!("{origin}: not JSON: {}", error.to_string().replace(" at line 1", ""))
             })?;
-            match value {
-                Json::Object(fields) => {
-                    let kept = kept(line, &fields).with_context(|| format!("{origin}: not JSON"))?;
-                    Ok(Line { origin, fields, kept })
+            let Json::Object(fields) = value else { bail!("{origin}: expected an object") };
+            for (name, value) in &fields {
+                if !KEPT.contains(&name.as_str()) && has_constant(value) {
+                    bail!("{origin}: `{name}` has a number that JSON does not have, such as NaN");
                 }
-                _ => bail!("{origin}: expected an object"),
             }
+            let kept = kept(&line, &fields).with_context(|| format!("{origin}: not JSON"))?;
+            Ok(Line { origin, fields, kept })
         })
         .collect()
+}
+
+/// Numbers that Python writes in JSON.
+const CONSTANTS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+/// First character of the strings that stand for them while a line is read: private, and not in benchmarks.
+const CONSTANT: char = '\u{f8ff}';
+
+/// Writes [`CONSTANTS`] as strings.
+fn quote_constants(line: &str) -> Cow<'_, str> {
+    if !CONSTANTS.iter().any(|name| line.contains(name)) {
+        return Cow::Borrowed(line);
+    }
+    let mut quoted = String::with_capacity(line.len());
+    let (mut rest, mut is_string) = (line, false);
+    while let Some(next) = rest.chars().next() {
+        let constant = CONSTANTS.iter().find(|name| !is_string && rest.starts_with(**name));
+        let length = match (constant, next) {
+            (Some(name), _) => {
+                quoted.extend(['"', CONSTANT]);
+                quoted.push_str(name);
+                quoted.push('"');
+                rest = &rest[name.len()..];
+                continue;
+            }
+            (None, '"') => {
+                is_string = !is_string;
+                1
+            }
+            (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (None, _) => next.len_utf8(),
+        };
+        quoted.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    Cow::Owned(quoted)
+}
+
+/// Returns whether a value has one of [`CONSTANTS`] in it.
+fn has_constant(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.starts_with(CONSTANT),
+        Json::Array(items) => items.iter().any(has_constant),
+        Json::Object(members) => members.values().any(has_constant),
+        _ => false,
+    }
+}
+
+/// Writes [`CONSTANTS`] as Python reads them.
+fn unquote_constants(text: &str) -> String {
+    CONSTANTS.iter().fold(text.to_owned(), |text, name| text.replace(&format!("\"{CONSTANT}{name}\""), name))
 }
 
 fn kept(text: &str, fields: &Map<String, Json>) -> serde_json::Result<BTreeMap<&'static str, Box<RawValue>>> {
@@ -105,7 +160,8 @@ fn kept(text: &str, fields: &Map<String, Json>) -> serde_json::Result<BTreeMap<&
 }
 
 fn document(path: &Path, text: &str) -> anyhow::Result<Content> {
-    let value: Json = serde_json::from_str(text).with_context(|| format!("{} is not JSON", path.display()))?;
+    let value: Json = serde_json::from_str(&tag_large_integers_of_cases(text))
+        .with_context(|| format!("{} is not JSON", path.display()))?;
     let (head, items) = match value {
         Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_array) => {
             let generations = serde_json::from_value(Json::Array(items))
@@ -167,7 +223,7 @@ impl Line {
     pub fn list_text(&self, name: &str) -> anyhow::Result<String> {
         match self.fields.get(name) {
             Some(list @ Json::Array(_)) => {
-                Ok(self.kept.get(name).map_or_else(|| list.to_string(), |raw| raw.get().to_owned()))
+                Ok(self.kept.get(name).map_or_else(|| list.to_string(), |raw| unquote_constants(raw.get())))
             }
             None | Some(Json::Null | Json::Object(_)) => Ok("[]".to_owned()),
             Some(_) => bail!("{}: `{name}` must be a list", self.origin),
@@ -191,10 +247,22 @@ impl Line {
     /// # Errors
     /// Returns an error when the string is not JSON.
     pub fn json(&self, name: &str) -> anyhow::Result<Option<Json>> {
+        self.json_of(name, |text| Cow::Borrowed(text))
+    }
+
+    /// Like [`Line::json`], with integers beyond 64 bits tagged where the field is a string.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Line::json`].
+    pub fn tagged_json(&self, name: &str) -> anyhow::Result<Option<Json>> {
+        self.json_of(name, tag_large_integers)
+    }
+
+    fn json_of(&self, name: &str, text_of: fn(&str) -> Cow<'_, str>) -> anyhow::Result<Option<Json>> {
         match self.fields.get(name) {
             None | Some(Json::Null) => Ok(None),
             Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(Json::String(text)) => serde_json::from_str(text)
+            Some(Json::String(text)) => serde_json::from_str(&text_of(text))
                 .map(Some)
                 .map_err(|error| anyhow::anyhow!("{}: `{name}` is not JSON: {error}", self.origin)),
             Some(value) => Ok(Some(value.clone())),
