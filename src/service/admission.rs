@@ -4,8 +4,10 @@
 //! Each key has a lane. A free permit goes to the lane that holds the fewest permits (max-min fairness), among those to
 //! the one that has held permits for the least time; within a lane to an interactive submission, and every fourth time
 //! to a background one. The last eighth of the permits is reserved for lanes that hold few, so that a newcomer finds
-//! one, however many long runs another key has begun. The queue is bounded in length and in time: a submission that
-//! would wait longer than is allowed is refused at once, with the time after which there should be room.
+//! one, however many long runs another key has begun. The last quarter of the permits is never held by background
+//! submissions, so that interactive ones of the same key find a permit, and a share of the processors, beside long jobs.
+//! The queue is bounded in length and in time: a submission that would wait longer than is allowed is refused at once,
+//! with the time after which there should be room.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +32,8 @@ pub struct Busy {
 const BATCH_TURN: u32 = 4;
 /// Divisor of the number of permits that gives the part reserved for lanes that hold few.
 const RESERVED: usize = 8;
+/// Divisor of the number of permits that gives the part reserved for interactive submissions.
+const INTERACTIVE: usize = 4;
 /// Time for which a run is assumed to hold a permit before anything has been measured.
 const FIRST_GUESS: Duration = Duration::from_millis(5);
 /// Weight of a new measurement in the mean.
@@ -58,6 +62,8 @@ pub struct Admission {
 struct State {
     free: usize,
     capacity: usize,
+    /// Permits that background submissions hold.
+    batch_running: usize,
     lanes: HashMap<Option<KeyId>, Lane>,
     /// Number of interactive submissions that wait.
     interactive: usize,
@@ -93,15 +99,20 @@ impl Lane {
         !(self.interactive.is_empty() && self.batch.is_empty())
     }
 
+    /// Returns whether a submission waits that a permit could be given to; `batch` is whether background ones may.
+    fn has_next(&self, batch: BatchTurn) -> bool {
+        !self.interactive.is_empty() || (batch == BatchTurn::Allowed && !self.batch.is_empty())
+    }
+
     fn may_run(&self, state_free: usize, capacity: usize) -> bool {
         let reserved = capacity / RESERVED;
         self.most.is_none_or(|most| self.running < most) && (state_free > reserved || self.running < reserved.max(1))
     }
 
     /// Takes the next submission from the lane, with its urgency.
-    fn take(&mut self) -> Option<(Waiter, Urgency)> {
-        let batch = self.interactive.is_empty() || (self.turns + 1 >= BATCH_TURN && !self.batch.is_empty());
-        if batch {
+    fn take(&mut self, batch: BatchTurn) -> Option<(Waiter, Urgency)> {
+        let due = self.interactive.is_empty() || (self.turns + 1 >= BATCH_TURN && !self.batch.is_empty());
+        if due && batch == BatchTurn::Allowed {
             self.turns = 0;
             return self.batch.pop_front().map(|waiter| (waiter, Urgency::Batch));
         }
@@ -110,18 +121,26 @@ impl Lane {
     }
 }
 
+/// Whether a background submission may have the next permit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BatchTurn {
+    Allowed,
+    Held,
+}
+
 impl State {
     /// Grants free permits to the next submissions.
     fn dispatch(&mut self) {
         while self.free > 0 {
             let (free, capacity) = (self.free, self.capacity);
+            let batch = self.batch_turn();
             let next = self
                 .lanes
                 .values_mut()
-                .filter(|lane| lane.waits() && lane.may_run(free, capacity))
+                .filter(|lane| lane.has_next(batch) && lane.may_run(free, capacity))
                 .min_by_key(|lane| (lane.running, lane.had));
             let Some(lane) = next else { return };
-            let Some((waiter, urgency)) = lane.take() else { return };
+            let Some((waiter, urgency)) = lane.take(batch) else { return };
             match urgency {
                 Urgency::Interactive => self.interactive -= 1,
                 Urgency::Batch => self.batch -= 1,
@@ -130,8 +149,14 @@ impl State {
             if waiter.wake.send(()).is_ok() {
                 lane.running += 1;
                 self.free -= 1;
+                self.batch_running += usize::from(urgency == Urgency::Batch);
             }
         }
+    }
+
+    fn batch_turn(&self) -> BatchTurn {
+        let most = self.capacity - self.capacity / INTERACTIVE;
+        if self.batch_running < most { BatchTurn::Allowed } else { BatchTurn::Held }
     }
 
     fn lane(&mut self, caller: &Caller) -> &mut Lane {
@@ -177,6 +202,7 @@ impl Admission {
         let state = State {
             free: settings.capacity,
             capacity: settings.capacity,
+            batch_running: 0,
             lanes: HashMap::new(),
             interactive: 0,
             batch: 0,
@@ -237,12 +263,17 @@ impl Admission {
         let owner = caller.owner();
         let (number, granted) = {
             let mut state = self.state();
-            let (free, capacity) = (state.free, state.capacity);
+            let (free, capacity, batch) = (state.free, state.capacity, state.batch_turn());
             let lane = state.lane(caller);
-            if free > 0 && !lane.waits() && lane.may_run(free, capacity) {
+            let is_next = match urgency {
+                Urgency::Interactive => lane.interactive.is_empty(),
+                Urgency::Batch => !lane.waits() && batch == BatchTurn::Allowed,
+            };
+            if free > 0 && is_next && lane.may_run(free, capacity) {
                 lane.running += 1;
                 state.free -= 1;
-                return Ok(self.permit(owner));
+                state.batch_running += usize::from(urgency == Urgency::Batch);
+                return Ok(self.permit(owner, urgency));
             }
             if urgency == Urgency::Interactive
                 && let Err(busy) = self.room_to_wait(&state, owner)
@@ -267,7 +298,7 @@ impl Admission {
             }
             (number, granted)
         };
-        let mut waiting = Waiting { admission: self, owner, number, granted: Some(granted) };
+        let mut waiting = Waiting { admission: self, owner, urgency, number, granted: Some(granted) };
         let granted = waiting.granted.as_mut().expect("it waits");
         let done = match urgency {
             Urgency::Interactive => tokio::time::timeout(self.settings.max_wait, granted).await.is_ok(),
@@ -275,14 +306,14 @@ impl Admission {
         };
         if done {
             waiting.granted = None;
-            return Ok(self.permit(owner));
+            return Ok(self.permit(owner, urgency));
         }
         let expected = self.state().expected_wait(owner);
         Err(busy(expected / 2))
     }
 
-    fn permit(&self, owner: Option<KeyId>) -> RunPermit {
-        RunPermit { state: Arc::clone(&self.state), owner, since: Instant::now() }
+    fn permit(&self, owner: Option<KeyId>, urgency: Urgency) -> RunPermit {
+        RunPermit { state: Arc::clone(&self.state), owner, urgency, since: Instant::now() }
     }
 }
 
@@ -299,6 +330,7 @@ fn busy(after: Duration) -> Busy {
 pub struct RunPermit {
     state: Arc<Mutex<State>>,
     owner: Option<KeyId>,
+    urgency: Urgency,
     since: Instant,
 }
 
@@ -306,12 +338,13 @@ impl Drop for RunPermit {
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.note_freed();
-        give_back(&mut state, self.owner, self.since.elapsed());
+        give_back(&mut state, self.owner, self.urgency, self.since.elapsed());
     }
 }
 
-fn give_back(state: &mut State, owner: Option<KeyId>, held: Duration) {
+fn give_back(state: &mut State, owner: Option<KeyId>, urgency: Urgency, held: Duration) {
     state.free += 1;
+    state.batch_running -= usize::from(urgency == Urgency::Batch);
     if let Some(lane) = state.lanes.get_mut(&owner) {
         lane.running -= 1;
         lane.had += held;
@@ -324,6 +357,7 @@ fn give_back(state: &mut State, owner: Option<KeyId>, held: Duration) {
 struct Waiting<'a> {
     admission: &'a Admission,
     owner: Option<KeyId>,
+    urgency: Urgency,
     number: u64,
     /// Receiver of the permit; none once the permit has been taken.
     granted: Option<oneshot::Receiver<()>>,
@@ -334,7 +368,7 @@ impl Drop for Waiting<'_> {
         let Some(mut granted) = self.granted.take() else { return };
         let mut state = self.admission.state();
         if granted.try_recv().is_ok() {
-            return give_back(&mut state, self.owner, Duration::ZERO);
+            return give_back(&mut state, self.owner, self.urgency, Duration::ZERO);
         }
         if let Some(lane) = state.lanes.get_mut(&self.owner) {
             let before = (lane.interactive.len(), lane.batch.len());
@@ -400,6 +434,29 @@ mod tests {
         assert!(admission.has_room(&nobody).is_ok());
         assert!(admission.acquire(&nobody, Urgency::Interactive).await.is_ok());
         assert_eq!(admission.queued(), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn background_submissions_leave_permits_to_interactive_ones_of_their_key() {
+        let admission = admission(8, 10);
+        let nobody = Caller::keyless();
+        let (turns, mut turn) = tokio::sync::mpsc::unbounded_channel();
+        for _ in 0..20 {
+            waiter(&admission, &nobody, Urgency::Batch, &turns, "batch").await;
+        }
+        let mut held = Vec::new();
+        while let Ok((_, permit)) = turn.try_recv() {
+            held.push(permit);
+        }
+        assert_eq!((held.len(), admission.queued()), (6, (0, 14)));
+        for _ in 0..100 {
+            let at_once = tokio::time::timeout(Duration::ZERO, admission.acquire(&nobody, Urgency::Interactive)).await;
+            assert!(at_once.expect("it does not wait").is_ok());
+        }
+        assert_eq!(admission.queued(), (0, 14));
+        held.pop();
+        assert_eq!(turn.recv().await.expect("the next").0, "batch");
+        assert_eq!(admission.queued(), (0, 13));
     }
 
     #[tokio::test(start_paused = true)]
