@@ -29,15 +29,7 @@ async def kill(backend: WorkspaceBackend) -> None:
         await kill_sandbox(backend.ref.id)
 
 
-# E2B gives a link that leads nowhere no type, and its SDK leaves entries without one out of lists.
-NO_TYPE = "files.list of E2B's SDK has no links that lead nowhere"
-
-
 class TestE2BSandboxBackend(WorkspaceBackendSuite):
-    test_symlink_loop_does_not_break_listing = pytest.mark.xfail(strict=True, reason=NO_TYPE)(
-        WorkspaceBackendSuite.test_symlink_loop_does_not_break_listing
-    )
-
     @pytest.fixture
     def anyio_backend(self) -> str:
         return "asyncio"

@@ -67,7 +67,8 @@ impl E2b {
         let kind = match kind {
             EntryKind::File | EntryKind::Device => "FILE_TYPE_FILE",
             EntryKind::Directory => "FILE_TYPE_DIRECTORY",
-            EntryKind::Link => "FILE_TYPE_UNSPECIFIED",
+            // It leads nowhere. Entries of no type are left out of lists by E2B's SDKs.
+            EntryKind::Link => "FILE_TYPE_SYMLINK",
         };
         let letter = match entry.kind {
             EntryKind::File => "-",
