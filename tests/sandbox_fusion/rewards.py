@@ -25,8 +25,8 @@ compute_score = module_of("verl", "verl.utils.reward_score.sandbox_fusion").comp
 logging.disable(logging.CRITICAL)
 
 URL = os.environ["PROOFBOX_URL"] + "/sandbox-fusion/run_code"
-# Of verl's time limit; a slow sample takes about half of it, in fuel.
-SLOW_STEPS = 2_400_000
+# Steps of a slow sample, which take about half of verl's time limit in fuel.
+SLOW_STEPS = 9_600_000
 
 
 def sample(index):

@@ -217,10 +217,17 @@ class CheckFunction:
                 raise self.error
             namespace = candidate.namespace(self.code, self.entry_point)
             namespace["__proofbox_cases__"] = Checks(cases, candidate)
+            argument = self.entry_point
+            if argument == "check":
+                # The tests' function takes the name.
+                code = compile(argument, TESTS, "eval", dont_inherit=True)
+                candidate.bind(namespace, code, argument)
+                argument = "__proofbox_candidate__"
+                namespace[argument] = eval(code, namespace)
             exec(self.code, namespace)
             if not self.split:
                 cases.begin(0)
-            call = compile(f"check({self.entry_point})", TESTS, "exec", dont_inherit=True)
+            call = compile(f"check({argument})", TESTS, "exec", dont_inherit=True)
             candidate.bind(namespace, call, self.entry_point)
             _executor(self.source)(call, namespace)
             if cases.open is not None:
