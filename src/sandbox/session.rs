@@ -1,6 +1,7 @@
 //! Sessions: persistent interpreters and files in a worker.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::Sandbox;
 use proofbox_memory::Sender;
@@ -267,6 +268,17 @@ impl Sandbox {
     /// Returns an error when it is gone.
     pub async fn footprint(&self, session: SessionHandle) -> Result<Footprint, SessionCallError> {
         self.footprint_of(session, SessionRequest::Footprint).await
+    }
+
+    /// Returns the time that a session has had the core, since it came to its worker.
+    ///
+    /// # Errors
+    /// Returns an error when it is gone.
+    pub async fn cpu_time(&self, session: SessionHandle) -> Result<Duration, SessionCallError> {
+        match self.request(session, SessionRequest::CpuTime, None).await? {
+            SessionResponse::CpuTime(time) => Ok(time),
+            _ => Err(strange()),
+        }
     }
 
     async fn footprint_of(&self, session: SessionHandle, ask: SessionRequest) -> Result<Footprint, SessionCallError> {

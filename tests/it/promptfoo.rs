@@ -87,6 +87,19 @@ async fn an_evaluator_scores_the_output_itself() {
 }
 
 #[tokio::test]
+async fn a_preset_needs_nothing_but_the_url() {
+    for (query, output, passes) in [
+        ("preset=regex&app_params.pattern=%5E%5B0-9%5D%2B%24", "42", true),
+        ("preset=regex&app_params.pattern=%5E%5B0-9%5D%2B%24", "forty-two", false),
+        ("preset=exact_match&correct_answer=42", " 42 ", true),
+        ("preset=contains&app_params.substring=bees", "All about ants.", false),
+    ] {
+        let (status, answer) = webhook(&format!("?kind=evaluator&{query}"), json!(output), json!({})).await;
+        assert_eq!((status, &answer["pass"]), (200, &json!(passes)), "{query} {output}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn the_key_may_be_in_the_url() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let key = create(data.path(), &["bot"]);

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use wasmtime::{Caller, Linker};
-use wasmtime_wasi::p1;
+use wasmtime_wasi::{I32Exit, p1};
 
 use super::clock::{Clock, REALTIME};
 use super::fuel;
@@ -41,6 +41,10 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
+    // As in POSIX, of any number the lowest 8 bits.
+    linker.func_wrap(WASI, "proc_exit", |code: u32| -> wasmtime::Result<()> {
+        Err(I32Exit((code & 0xFF).cast_signed()).into())
+    })?;
     linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
     linker.func_wrap(WASI, "clock_res_get", clock_res_get)?;
     linker.func_wrap_async(WASI, "random_get", |caller, (buffer, length): (u32, u32)| {

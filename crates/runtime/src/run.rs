@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::RunError;
 use super::grading::isolated;
-use super::guest::{Role, SNIPPET_NAME, run_guest, tree};
+use super::guest::{Role, SNIPPET_NAME, brings_snippet_file, run_guest, tree};
 use super::pool::InterpreterPool;
 use super::session::{CommandRunner, SessionContext};
 use super::shell::Shell;
@@ -59,6 +59,7 @@ async fn run_over(
     shell: impl Fn(&SharedTree) -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
     let tree = tree(pool.image(program.image.as_deref())?.base()?, &program, limits)?;
+    let keeps_name = brings_snippet_file(&program);
     let mut outcome = if program.isolated && program.tests.is_some() {
         isolated::run(pool, &program, limits, &tree, || shell(&tree.with_view(View::WithoutTests))).await?
     } else {
@@ -67,7 +68,7 @@ async fn run_over(
     match lock(&tree).glob(&program.fetch_files, limits.files_bytes) {
         // The snippet itself is no output, however the patterns are written.
         Ok(files) => {
-            let files = files.into_iter().filter(|(path, _)| path != SNIPPET_NAME);
+            let files = files.into_iter().filter(|(path, _)| keeps_name || path != SNIPPET_NAME);
             outcome.files = files.map(|(path, content)| File { path, content: content.to_vec() }).collect();
         }
         Err(error) => outcome.files_error = Some(error.to_string()),

@@ -168,8 +168,8 @@ async fn serve() -> anyhow::Result<()> {
                 let stop = Stop::Tell(cancelled.clone(), Arc::clone(&permits));
                 running.lock().expect("no holder panics").insert(id, stop);
                 tokio::spawn(async move {
-                    let answer =
-                        turns.during(id, sessions.handle(session, request, Listener { events, permits }, cancelled));
+                    let answer = sessions.handle(session, request, Listener { events, permits }, cancelled);
+                    let answer = turns.during(id, sessions.counted(session, answer));
                     let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(RequestError::Failed(panic)));
                     done.lock().expect("no holder panics").remove(&id);
                     let _ = answers.send(FromWorker::Answered { id, result });

@@ -1,6 +1,7 @@
 //! Requests to a session in a worker, and its responses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +85,8 @@ pub enum SessionRequest {
     },
     /// Asks for the session's footprint.
     Footprint,
+    /// Asks for the time that the session has had the core in this worker.
+    CpuTime,
     /// Runs a command; cancelling kills it.
     Run {
         /// Number of the command.
@@ -136,6 +139,8 @@ pub enum SessionResponse {
     Saved(#[serde(with = "serde_bytes")] Vec<u8>),
     /// Footprint of the session.
     Footprint(Footprint),
+    /// Time that the session has had the core.
+    CpuTime(Duration),
     /// A command has ended, and so have the jobs that it left in the background.
     Exited {
         /// Outcome of the command itself.

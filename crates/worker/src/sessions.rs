@@ -1,7 +1,11 @@
 //! The sessions of one worker, and what is asked of them.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -41,11 +45,13 @@ pub struct Sessions {
 struct Resident {
     session: Arc<Session>,
     commands: CommandsOwner,
+    /// Time that its requests have had the core, in nanoseconds.
+    cpu: Arc<AtomicU64>,
 }
 
 impl Resident {
     fn new(session: Session, commands: CommandsOwner) -> Self {
-        Self { session: Arc::new(session), commands }
+        Self { session: Arc::new(session), commands, cpu: Arc::default() }
     }
 }
 
@@ -70,6 +76,23 @@ impl Sessions {
 
     fn commands_of(&self, number: SessionNumber) -> Result<Arc<SessionCommands>, RequestError> {
         self.all().get(&number).map(|resident| resident.commands.commands()).ok_or(RequestError::NoSession)
+    }
+
+    fn cpu_of(&self, number: SessionNumber) -> Option<Arc<AtomicU64>> {
+        self.all().get(&number).map(|resident| Arc::clone(&resident.cpu))
+    }
+
+    /// Polls the work of a request, and counts its time on the core as the session's.
+    pub async fn counted<F: Future>(&self, number: SessionNumber, work: F) -> F::Output {
+        let Some(cpu) = self.cpu_of(number) else { return work.await };
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let began = Instant::now();
+            let polled = work.as_mut().poll(context);
+            cpu.fetch_add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            polled
+        })
+        .await
     }
 
     /// Carries out a request. What must not be dropped half way ends early when it is `cancelled`; all else may be
@@ -179,6 +202,10 @@ impl Sessions {
                 }
             }
             SessionRequest::Footprint => Ok(SessionResponse::Footprint(self.get(number)?.footprint())),
+            SessionRequest::CpuTime => {
+                let cpu = self.cpu_of(number).ok_or(RequestError::NoSession)?;
+                Ok(SessionResponse::CpuTime(Duration::from_nanos(cpu.load(Ordering::Relaxed))))
+            }
         }
     }
 

@@ -21,7 +21,7 @@ from _proofbox_unsupported import refusal
 # Of a message to the host and of its answer: a command for the sandbox's shell, and how that ended.
 COMMAND, ENDED = 16, 17
 # Exit codes of a shell for programs that a signal has ended.
-_SIGNALLED = {128 + number: -number for number in (signal.SIGABRT, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM)}
+_SIGNALLED = {128 + number: -number for number in (signal.SIGABRT, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM)}
 _READ_BYTES = 1 << 16
 
 # In the tests' interpreter (grader.py): takes the environment of each command, and returns what the command gets of it.

@@ -1,13 +1,13 @@
 //! Changes since a baseline: an earlier file of `--json`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use proofbox_grading::report::{Report, median};
+use proofbox_grading::report::{Report, Share, median};
 
 /// The file that `--json` writes, as far as a comparison needs it.
 #[derive(Deserialize)]
@@ -36,6 +36,21 @@ pub struct Changes {
     pub fuel_change: Option<f64>,
     /// True when both ran in the same image.
     pub same_image: bool,
+    /// Differences of the items with a label, by its name and value, where the baseline has such items.
+    pub by_label: BTreeMap<String, BTreeMap<String, LabelChange>>,
+}
+
+/// Differences of the items with one label.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LabelChange {
+    /// Pass rate of the baseline.
+    pub pass_rate_before: Option<f64>,
+    /// Pass rate of this run.
+    pub pass_rate: Option<f64>,
+    /// Number of items that passed in the baseline, and fail now.
+    pub newly_failing: u64,
+    /// Number of items that pass now, and failed in the baseline.
+    pub newly_passing: u64,
 }
 
 impl Baseline {
@@ -59,6 +74,7 @@ impl Baseline {
             pass_rate_before: self.report.pass_rate,
             pass_rate: report.pass_rate,
             same_image: image(&self.results) == image(results),
+            by_label: by_label(&self.report, report),
             ..Changes::default()
         };
         let mut fuel = Vec::new();
@@ -75,8 +91,14 @@ impl Baseline {
                 continue;
             }
             match (has_passed(old), has_passed(line)) {
-                (true, false) => changes.newly_failing.push(id.to_owned()),
-                (false, true) => changes.newly_passing.push(id.to_owned()),
+                (true, false) => {
+                    changes.newly_failing.push(id.to_owned());
+                    changes.of_labels(line, |change| change.newly_failing += 1);
+                }
+                (false, true) => {
+                    changes.newly_passing.push(id.to_owned());
+                    changes.of_labels(line, |change| change.newly_passing += 1);
+                }
                 (true, true) => {
                     if let (Some(then), Some(now)) = (old["fuel_used"].as_f64(), line["fuel_used"].as_f64())
                         && then > 0.0
@@ -99,6 +121,36 @@ impl Changes {
     pub fn pass_rate_change(&self) -> Option<f64> {
         Some(self.pass_rate? - self.pass_rate_before?)
     }
+
+    fn of_labels(&mut self, line: &Json, count: impl Fn(&mut LabelChange)) {
+        for (label, value) in line["labels"].as_object().into_iter().flatten() {
+            let values = self.by_label.get_mut(label);
+            if let Some(change) = values.zip(value.as_str()).and_then(|(values, value)| values.get_mut(value)) {
+                count(change);
+            }
+        }
+    }
+}
+
+impl LabelChange {
+    /// Returns the pass rate minus that of the baseline.
+    pub fn pass_rate_change(&self) -> Option<f64> {
+        Some(self.pass_rate? - self.pass_rate_before?)
+    }
+}
+
+fn by_label(before: &Report, now: &Report) -> BTreeMap<String, BTreeMap<String, LabelChange>> {
+    let change = |label: &String, (value, share): (&String, &Share)| {
+        let old = before.by_label.get(label)?.get(value)?;
+        let change =
+            LabelChange { pass_rate_before: old.pass_rate, pass_rate: share.pass_rate, ..LabelChange::default() };
+        Some((value.clone(), change))
+    };
+    let of_label = |(label, values): (&String, &BTreeMap<String, Share>)| {
+        let changes: BTreeMap<_, _> = values.iter().filter_map(|each| change(label, each)).collect();
+        (!changes.is_empty()).then(|| (label.clone(), changes))
+    };
+    now.by_label.iter().filter_map(of_label).collect()
 }
 
 fn has_passed(line: &Json) -> bool {
@@ -145,6 +197,22 @@ mod tests {
         assert_eq!((changes.added, changes.removed), (1, 1));
         assert_eq!(changes.pass_rate_change(), Some(0.25));
         assert!((changes.fuel_change.expect("c passes in both") - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn items_with_a_label_are_compared_with_those_of_the_baseline() {
+        let report = |model: &str, pass_rate| {
+            let share = Share { pass_rate: Some(pass_rate), ..Share::default() };
+            let values = BTreeMap::from([(model.to_owned(), share.clone()), (format!("only {pass_rate}"), share)]);
+            Report { by_label: BTreeMap::from([("model".to_owned(), values)]), ..Report::default() }
+        };
+        let line = |id: &str, status: &str| json!({"id": id, "status": status, "labels": {"model": "m", "x": "y"}});
+        let baseline = Baseline { report: report("m", 0.5), results: vec![line("a", "passed"), line("b", "failed")] };
+        let changes = baseline.changes(&report("m", 0.25), &[line("a", "failed"), line("b", "failed")]);
+        let expected =
+            LabelChange { pass_rate_before: Some(0.5), pass_rate: Some(0.25), newly_failing: 1, newly_passing: 0 };
+        assert_eq!(changes.by_label["model"], BTreeMap::from([("m".to_owned(), expected.clone())]));
+        assert_eq!((changes.by_label.len(), expected.pass_rate_change()), (1, Some(-0.25)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::changes::Changes;
+use super::changes::{Changes, LabelChange};
 use proofbox_grading::report::{Report, Share, Spread};
 use proofbox_types::status::FailureClass;
 
@@ -44,15 +44,18 @@ const FIELDS: &[Field] = &[
 ];
 
 /// Name and accessor of a field of the items with one label.
-type ShareField = (&'static str, fn(&Share) -> Option<f64>);
+type ShareField = (&'static str, fn(&Share, Option<&LabelChange>) -> Option<f64>);
 
 /// Fields that can be required of the items with one label.
 const SHARE_FIELDS: &[ShareField] = &[
-    ("pass_rate", |share| share.pass_rate),
-    ("passed", |share| Some(share.passed as f64)),
-    ("items", |share| Some(share.items as f64)),
-    ("no_code", |share| Some(share.no_code as f64)),
-    ("no_code_rate", |share| share.no_code_rate),
+    ("pass_rate", |share, _| share.pass_rate),
+    ("passed", |share, _| Some(share.passed as f64)),
+    ("items", |share, _| Some(share.items as f64)),
+    ("no_code", |share, _| Some(share.no_code as f64)),
+    ("no_code_rate", |share, _| share.no_code_rate),
+    ("newly_failing", |_, change| Some(change?.newly_failing as f64)),
+    ("newly_passing", |_, change| Some(change?.newly_passing as f64)),
+    ("pass_rate_change", |_, change| change?.pass_rate_change()),
 ];
 /// Word before the name of a failure class, whose items are counted.
 const CLASS: &str = "class:";
@@ -150,10 +153,10 @@ impl Requirement {
     /// Returns whether the requirement needs a baseline.
     pub fn needs_baseline(&self) -> bool {
         match self.measure {
-            Measure::Field(name) => {
+            Measure::Field(name) | Measure::Labelled { field: name, .. } => {
                 matches!(name, "newly_failing" | "newly_passing" | "pass_rate_change" | "fuel_change")
             }
-            Measure::PassAt(_) | Measure::Class(_) | Measure::Labelled { .. } => false,
+            Measure::PassAt(_) | Measure::Class(_) => false,
         }
     }
 
@@ -164,8 +167,9 @@ impl Requirement {
             Measure::Class(class) => Some(report.by_class.get(class.as_str()).copied().unwrap_or_default() as f64),
             Measure::Labelled { label, value, field } => {
                 let share = report.by_label.get(label).and_then(|values| values.get(value));
+                let change = changes.and_then(|changes| changes.by_label.get(label)?.get(value));
                 let of = SHARE_FIELDS.iter().find(|(known, _)| known == field);
-                share.zip(of).and_then(|(share, (_, of))| of(share))
+                share.zip(of).and_then(|(share, (_, of))| of(share, change))
             }
             Measure::Field(name) => {
                 FIELDS.iter().find(|(known, ..)| known == name).and_then(|(_, _, value)| value(report, changes))
@@ -258,6 +262,24 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(breach(text).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn items_with_a_label_are_held_to_the_baseline() {
+        let change =
+            LabelChange { pass_rate_before: Some(0.8), pass_rate: Some(0.9), newly_failing: 2, newly_passing: 0 };
+        let values = BTreeMap::from([("safe".to_owned(), change)]);
+        let changes = Changes { by_label: BTreeMap::from([("bucket".to_owned(), values)]), ..Changes::default() };
+        for (text, holds) in [
+            ("bucket=safe:newly_failing<=2", true),
+            ("bucket=safe:newly_failing==0", false),
+            ("bucket=safe:pass_rate_change>=0", true),
+            ("bucket=risky:newly_failing==0", false),
+        ] {
+            let requirement: Requirement = text.parse().expect(text);
+            assert!(requirement.needs_baseline(), "{text}");
+            assert_eq!(requirement.breach(&report(), Some(&changes)).is_none(), holds, "{text}");
         }
     }
 

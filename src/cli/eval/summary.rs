@@ -24,7 +24,7 @@ pub fn print(results: &Results<'_>) {
 fn text(results: &Results<'_>) -> String {
     let mut lines = vec![sanitize_line(&results.suite.title, 200), String::new()];
     figures(results.report, &mut lines);
-    by_label(results.report, &mut lines);
+    by_label(results.report, results.changes, &mut lines);
     not_passed(results.answers, &mut lines);
     if let Some(changes) = results.changes {
         since(changes, &mut lines);
@@ -91,12 +91,16 @@ fn figures(report: &Report, lines: &mut Vec<String>) {
     row("classes", classes.join(", "));
 }
 
-fn by_label(report: &Report, lines: &mut Vec<String>) {
+fn by_label(report: &Report, changes: Option<&Changes>, lines: &mut Vec<String>) {
     for (label, values) in report.by_label.iter().filter(|(_, values)| values.len() > 1) {
         lines.push(format!("\nby {}", sanitize_line(label, 40)));
         for (value, share) in values.iter().take(MAX_VALUES) {
             let rate = share.pass_rate.map_or_else(|| "-".to_owned(), percent);
-            lines.push(format!("  {:30} {rate:>8}   {} of {}", sanitize_line(value, 30), share.passed, share.graded));
+            let change = changes.and_then(|changes| changes.by_label.get(label)?.get(value));
+            let before = change.and_then(|change| change.pass_rate_before);
+            let before = before.map_or_else(String::new, |before| format!(", {} before", percent(before)));
+            let (value, passed, graded) = (sanitize_line(value, 30), share.passed, share.graded);
+            lines.push(format!("  {value:30} {rate:>8}   {passed} of {graded}{before}"));
         }
         if values.len() > MAX_VALUES {
             lines.push(format!("  and {} more", values.len() - MAX_VALUES));

@@ -43,6 +43,8 @@ struct Own {
     /// Metadata of files by absolute path.
     metadata: BTreeMap<String, Metadata>,
     watches: Arc<Watches>,
+    /// Time on the core when it was last asked for, and when that was.
+    cpu: Option<(Duration, Instant)>,
 }
 
 /// A request that may come again: who holds the lock answers it.
@@ -70,6 +72,20 @@ impl E2bState {
             sandboxes.retain(|id, _| sessions.info(*id).is_ok());
             self.tidy_at.store(2 * sandboxes.len(), Ordering::Relaxed);
         }
+    }
+
+    /// Returns the share of the time since this was last asked, or since the sandbox is `age` old, in which it had the
+    /// core; `cpu` is the time that it had it in all.
+    pub fn cpu_share(&self, id: SessionId, cpu: Duration, age: Duration) -> f64 {
+        let now = Instant::now();
+        let mut sandboxes = self.sandboxes();
+        let before = sandboxes.entry(id).or_default().cpu.replace((cpu, now));
+        let (used, passed) = match before {
+            // In another worker it begins anew.
+            Some((before, since)) => (cpu.checked_sub(before).unwrap_or(cpu), now - since),
+            None => (cpu, age),
+        };
+        if passed.is_zero() { 0.0 } else { (used.as_secs_f64() / passed.as_secs_f64()).min(1.0) }
     }
 
     /// Returns the metadata of a file.

@@ -35,7 +35,10 @@ const IN_QUEUE: usize = 1;
 const ACCEPTED: usize = 3;
 const WRONG_ANSWER: usize = 4;
 const TIME_LIMIT: usize = 5;
+const SEGMENTATION_FAULT: usize = 7;
 const FILE_SIZE: usize = 8;
+const FLOATING_POINT: usize = 9;
+const ABORTED: usize = 10;
 const NONZERO_EXIT: usize = 11;
 const OTHER: usize = 12;
 const INTERNAL_ERROR: usize = 13;
@@ -81,6 +84,15 @@ impl Done {
                 _ => (ACCEPTED, None, None),
             },
             Ending::Exited(code) => (NONZERO_EXIT, Some(format!("Exited with error status {code}")), None),
+            Ending::Signalled(signal) => {
+                let status = match signal {
+                    11 => SEGMENTATION_FAULT,
+                    8 => FLOATING_POINT,
+                    6 => ABORTED,
+                    _ => OTHER,
+                };
+                (status, Some(format!("Caught fatal signal {signal}")), Some(signal))
+            }
             Ending::OutOfTime => (TIME_LIMIT, Some("Time limit exceeded".to_owned()), None),
             Ending::OutOfMemory => (OTHER, Some("Caught fatal signal 9".to_owned()), Some(9)),
             Ending::TooMuchOutput => (FILE_SIZE, Some("Caught fatal signal 25".to_owned()), Some(25)),

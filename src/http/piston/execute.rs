@@ -14,7 +14,9 @@ use super::error::PistonError;
 use super::version::selects;
 use super::{ALIASES, LANGUAGE, python};
 use crate::http::AppState;
-use crate::http::programs::{Asked, Ending, ProgramLimits, Run, TimeLimit, answer, read_as, stderr_with_reason};
+use crate::http::programs::{
+    Asked, Ending, ProgramLimits, Run, TimeLimit, answer, read_as, signal_name, stderr_with_reason,
+};
 use crate::service::Execution;
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::Limits;
@@ -73,6 +75,9 @@ impl Stage {
         let (code, signal, status, message) = match ending {
             Ending::Exited(0) => (Some(0), None, None, None),
             Ending::Exited(code) => (Some(code), None, Some("RE"), Some(format!("Exited with error status {code}"))),
+            Ending::Signalled(signal) => {
+                (None, signal_name(signal), Some("SG"), Some(format!("Caught fatal signal {signal}")))
+            }
             Ending::OutOfTime => (None, Some("SIGKILL"), Some("TO"), Some("Time limit exceeded".to_owned())),
             Ending::OutOfMemory => (None, Some("SIGKILL"), Some("SG"), Some("Caught fatal signal 9".to_owned())),
             Ending::TooMuchOutput => (None, Some("SIGKILL"), Some("OL"), Some("stdout length exceeded".to_owned())),

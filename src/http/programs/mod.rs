@@ -82,6 +82,8 @@ pub fn time_used(execution: &Execution) -> Duration {
 pub enum Ending {
     /// The program ended with this exit code. A policy that refused it counts as a failure of it.
     Exited(i32),
+    /// A signal of this number ended the program, or it exited as shells tell that.
+    Signalled(i32),
     /// The program's time was over.
     OutOfTime,
     /// The program asked for more memory than it may have.
@@ -97,12 +99,35 @@ impl Ending {
             return Self::OutOfTime;
         }
         match (execution.verdict.status, execution.verdict.class) {
+            // What was cut can't be judged.
+            _ if execution.stdout.is_truncated() => Self::TooMuchOutput,
             (Status::Ok | Status::Passed, _) => Self::Exited(0),
             (_, FailureClass::MemoryLimit) => Self::OutOfMemory,
             (_, FailureClass::OutputLimit) => Self::TooMuchOutput,
-            _ => Self::Exited(execution.verdict.exit_code.max(1)),
+            _ => match execution.verdict.exit_code.max(1) {
+                code if signal_name(code - SIGNALLED).is_some() => Self::Signalled(code - SIGNALLED),
+                code => Self::Exited(code),
+            },
         }
     }
+}
+
+/// Exit code of a program that a signal ended, less the signal's number.
+const SIGNALLED: i32 = 128;
+
+/// Returns the name of a signal that ends programs by themselves.
+pub fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        _ => return None,
+    })
 }
 
 /// Returns the standard error of a run, with the reason why a limit ended the program, or a policy refused it: that is

@@ -13,7 +13,9 @@ use proofbox_types::submission::Submission;
 /// Parameters of the URL that are fields of the request.
 const FIELDS: [&str; 4] = ["policy", "grading", "visibility", "image"];
 /// Parameters of the URL that are fields of the tests.
-const TEST_FIELDS: [&str; 5] = ["kind", "entry_point", "preset", "interface", "threshold"];
+const TEST_FIELDS: [&str; 6] = ["kind", "entry_point", "preset", "interface", "threshold", "correct_answer"];
+/// Prefix of the parameters of the URL that are parameters of an evaluator.
+const APP_PARAMS: &str = "app_params.";
 /// Kinds of tests whose `entry_point` a row may give beside them.
 const WITH_ENTRY_POINT: [&str; 2] = ["check_function", "function_cases"];
 
@@ -38,7 +40,7 @@ impl Defaults {
     /// # Errors
     /// Returns an error that names the parameter that is not known, or wrong.
     pub fn of(uri: &Uri) -> Result<Self, ApiError> {
-        let query = Query::of(uri, &[&FIELDS[..], &TEST_FIELDS[..]].concat())?;
+        let query = Query::of(uri, &[&FIELDS[..], &TEST_FIELDS[..], &[APP_PARAMS]].concat())?;
         let given = |names: &[&str]| -> Map<String, Value> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), json!(query.text(name)?)))).collect()
         };
@@ -46,6 +48,13 @@ impl Defaults {
         if let Some(threshold) = query.text("threshold") {
             let wrong = |_| ApiError::meaningless("threshold", "it must be a number");
             tests.insert("threshold".to_owned(), json!(threshold.parse::<f64>().map_err(wrong)?));
+        }
+        // Values that are JSON, such as numbers, are what they say.
+        let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+        let app_params: Map<String, Value> =
+            query.under(APP_PARAMS).map(|(name, text)| (name.to_owned(), value(text))).collect();
+        if !app_params.is_empty() {
+            tests.insert("app_params".to_owned(), Value::Object(app_params));
         }
         Ok(Self { fields, tests })
     }
@@ -104,6 +113,9 @@ pub fn submission_of(request: WebhookRequest, defaults: Defaults) -> Result<Subm
     }
     // An evaluator has promptfoo's own arguments, and looks at the output; other tests run the code in it.
     if kind == "evaluator" {
+        if let Some(answer) = vars.remove("correct_answer") {
+            tests.entry("correct_answer").or_insert(answer);
+        }
         tests.entry("output").or_insert(output);
         tests.entry("context").or_insert(context);
     } else {
@@ -171,6 +183,16 @@ mod tests {
         };
         let names: Vec<&str> = evaluator.arguments.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((names, evaluator.threshold), (vec!["output", "context"], Some(0.5)));
+        let request = json!({"output": "7", "context": {"vars": {"correct_answer": "7"}}});
+        let query = "?kind=evaluator&preset=regex&app_params.pattern=%5E7%24&app_params.should_match=false";
+        let Some(Tests::Python { tests: PythonTests::Evaluator(evaluator), .. }) =
+            submission(query, request).expect("it has a meaning").tests
+        else {
+            panic!("other tests")
+        };
+        let arguments = format!("{:?}", evaluator.arguments);
+        assert!(arguments.contains("^7$") && arguments.contains("Bool(false)"), "{arguments}");
+        assert!(evaluator.arguments.iter().any(|(name, _)| name == "correct_answer"));
     }
 
     #[test]

@@ -157,11 +157,24 @@ fn extracted_type(completion: &str) -> &'static str {
     }
 }
 
-/// Returns the program of an answer. An answer without one is run as it is, and fails: an empty program might pass.
-async fn code_of(reader: &BodyReader, completion: &str, entry_point: Option<&str>) -> Result<String, Failure> {
+/// Returns the program of an answer; none where it has none.
+async fn code_of(reader: &BodyReader, completion: &str, entry_point: Option<&str>) -> Result<Option<String>, Failure> {
     let (answer, entry_point) = (completion.to_owned(), entry_point.map(str::to_owned));
-    let extract = move || proofbox_completion::extract(&answer, entry_point.as_deref()).code.unwrap_or(answer);
+    let extract = move || proofbox_completion::extract(&answer, entry_point.as_deref()).code;
     Ok(reader.make(completion.len(), extract).await?)
+}
+
+/// Makes the result of an answer without code: nothing is run, as an empty program might pass.
+fn without_code() -> Map<String, Value> {
+    let info = RunCodeAnswer::unanswered("the answer has no code".to_owned());
+    let mut result = Map::new();
+    result.insert("accepted".to_owned(), json!(false));
+    result.insert("extracted_code".to_owned(), json!(""));
+    result.insert("full_code".to_owned(), json!(""));
+    result.insert("test_code".to_owned(), json!(""));
+    result.insert("tests".to_owned(), json!([{"passed": false, "exec_info": info, "test_info": null}]));
+    result.insert("extra".to_owned(), json!({"grading": "no_code", "forgeable": false, "signals": []}));
+    result
 }
 
 /// Answer whose tests can stand apart from it.
@@ -207,7 +220,7 @@ impl Judge<'_> {
         if cases.len() > MAX_CASES {
             return Err(Failure::Invalid(format!("the row has {} cases; at most {MAX_CASES} are run", cases.len())));
         }
-        let code = code_of(&self.reader, completion, None).await?;
+        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
         let runs_all = config.flag("run_all_cases");
         let total = cases.len();
         let runs = cases.into_iter().enumerate().map(|(index, case)| self.output(index, &code, case));
@@ -252,7 +265,8 @@ impl Judge<'_> {
             return Err(Failure::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
         }
         let script = row.script()?;
-        let code = without_main(&code_of(&self.reader, completion, None).await?).to_owned();
+        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
+        let code = without_main(&code).to_owned();
         let joined = script.joined(&code);
         let tests = script.is_apart().then(|| PythonTests::Script { source: script.code.clone() });
         let test_code = script.code;
@@ -261,7 +275,9 @@ impl Judge<'_> {
 
     async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, Failure> {
         let (entry_point, source, prompt) = (row.text("entry_point")?, row.text("test")?, row.text("prompt")?);
-        let extracted = code_of(&self.reader, completion, Some(entry_point)).await?;
+        let Some(extracted) = code_of(&self.reader, completion, Some(entry_point)).await? else {
+            return Ok(without_code());
+        };
         // A completion of the prompt goes on where that ends; other answers have the whole function.
         let is_whole = extracted.contains(&format!("def {entry_point}("));
         let code = if is_whole { extracted } else { format!("{prompt}{extracted}") };
@@ -278,7 +294,8 @@ impl Judge<'_> {
             asserts.drain(..asserts.len().saturating_sub(1));
         }
         let completion = completion.split("[DONE]").next().unwrap_or_default();
-        let code = without_main(&code_of(&self.reader, completion, None).await?).to_owned();
+        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
+        let code = without_main(&code).to_owned();
         let test_code = asserts.join("\n");
         let joined = format!("{setup}\n{code}\n{test_code}\n");
         let tests = PythonTests::Asserts { setup, asserts };

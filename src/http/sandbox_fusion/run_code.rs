@@ -100,7 +100,7 @@ pub struct RunCodeAnswer {
 
 impl RunCodeAnswer {
     /// Makes the answer for what can't be run here, or could not be run after all.
-    fn unanswered(message: String) -> Self {
+    pub fn unanswered(message: String) -> Self {
         Self {
             status: RunStatus::SandboxError,
             message,

@@ -151,14 +151,16 @@ pub fn sample_of(line: &Json) -> Option<Sample> {
         "refused" => Ending::Refused,
         status => Ending::Verdict(Status::parse(status)?),
     };
-    let was_run = !matches!(ending, Ending::Refused | Ending::Verdict(Status::Blocked | Status::InfrastructureError));
+    let class = text("stderr_class").and_then(FailureClass::parse);
+    let was_run = !matches!(ending, Ending::Refused | Ending::Verdict(Status::Blocked | Status::InfrastructureError))
+        && !matches!(class, Some(FailureClass::NoCode | FailureClass::OtherLanguage));
     let labels = line["labels"].as_object().into_iter().flatten();
     Some(Sample {
         id: text("id")?.to_owned(),
         task: text("task")?.to_owned(),
         labels: labels.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect(),
         ending,
-        class: text("stderr_class").and_then(FailureClass::parse),
+        class,
         tests_passed: line["tests_passed"].as_u64().unwrap_or(0),
         tests_total: line["tests_total"].as_u64().unwrap_or(0),
         execution_seconds: line["execution_seconds"].as_f64().filter(|_| was_run),

@@ -16,7 +16,7 @@ use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Attempt;
 use proofbox_types::status::Status;
-use proofbox_types::submission::{Submission, Tests};
+use proofbox_types::submission::Submission;
 use proofbox_types::verdict::Verdict;
 
 impl Executor {
@@ -69,7 +69,8 @@ impl Executor {
             Some(asked) => Some((self.receipts.key().await?, Subject::of(&submission, asked.tests_sha256.as_deref()))),
         };
         let policy = submission.policy.clone();
-        let planned = submission.tests.as_ref().and_then(Tests::known_cases).unwrap_or(0);
+        // Where only a run tells how many there are, one at least has not passed.
+        let planned = submission.tests.as_ref().map_or(0, |tests| tests.known_cases().unwrap_or(1));
         let unrun = Unrun { policy: &policy, planned, image: &image, grant: &grant };
         if let Some(mut execution) = self.policy_check.without_program(&submission, unrun) {
             execution.image_choice = Some((self.images.name_of(&execution.image).to_owned(), reason));

@@ -229,6 +229,14 @@ impl SessionManager {
         Ok(session.info())
     }
 
+    /// Returns the time that a session has had the core since it came to its worker; none where it is in no worker.
+    pub async fn cpu_time(&self, id: SessionId) -> Option<Duration> {
+        let session = self.table.get(id).ok()?;
+        let residency = Arc::clone(&session.residency).try_read_owned().ok()?;
+        let Residency::Resident(handle) = *residency else { return None };
+        self.sandbox.cpu_time(handle).await.ok()
+    }
+
     /// Moves a session to disk, unless it is used.
     pub(super) async fn evict(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
         let Ok(residency) = Arc::clone(&session.residency).try_write_owned() else { return Ok(false) };
@@ -589,9 +597,7 @@ impl SessionManager {
         let limits = asked.limits.or(AskedLimits::from(&meta.limits));
         let grant = pack.ceiling.grant(&limits).map_err(Refusal::from)?;
         let mut asked = asked;
-        if asked.labels.is_empty() {
-            asked.labels = meta.labels;
-        }
+        asked.labels.get_or_insert(meta.labels);
         if asked.template.is_empty() {
             asked.template = meta.template;
         }

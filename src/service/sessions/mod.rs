@@ -135,7 +135,7 @@ pub struct SessionAsked {
     /// Lifetime without being used.
     pub idle: Option<Duration>,
     /// Labels, returned with the session.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Option<BTreeMap<String, String>>,
     /// Checkpoint from which the session continues.
     pub from_checkpoint: Option<CheckpointId>,
     /// True when the script that sessions from the checkpoint begin with is not started.
@@ -190,7 +190,7 @@ impl SessionSpec {
             policy,
             image,
             grant,
-            labels: asked.labels.clone(),
+            labels: asked.labels.clone().unwrap_or_default(),
             on_expiry: asked.on_expiry,
             auto_resume: asked.auto_resume,
             template: asked.template.clone(),

@@ -38,10 +38,18 @@ fn tree_of(
     for file in &program.files {
         put(&mut tree, &file.path, &file.content, now)?;
     }
-    put(&mut tree, SNIPPET_NAME, program.code.as_bytes(), now)?;
+    if !brings_snippet_file(program) {
+        put(&mut tree, SNIPPET_NAME, program.code.as_bytes(), now)?;
+    }
     let tree = SharedTree::new(tree);
     put_test_files(&tree, program, now, put)?;
     Ok(tree)
+}
+
+/// Returns whether a file of a program without tests has the snippet's name: the snippet may import it.
+pub(crate) fn brings_snippet_file(program: &Program) -> bool {
+    let is_snippets = |path: &str| path.strip_prefix("./").unwrap_or(path) == SNIPPET_NAME;
+    program.tests.is_none() && program.files.iter().any(|file| is_snippets(&file.path))
 }
 
 /// Writes the files of the tests as root's, in directories where anybody adds files and only owners remove them: tests

@@ -28,7 +28,7 @@ use super::state::{HostState, OutputFlood, Streams, wasi};
 use super::trusted::trusted_limits;
 use super::usage_events::UsageEvents;
 pub use files::check_files;
-pub(super) use files::{SNIPPET_NAME, quota, tree};
+pub(super) use files::{SNIPPET_NAME, brings_snippet_file, quota, tree};
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
 use proofbox_types::program::Program;

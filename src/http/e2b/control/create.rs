@@ -155,7 +155,7 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
     Ok(SessionAsked {
         env: env.into_iter().collect(),
         ttl: Some(timeout),
-        labels,
+        labels: Some(labels),
         image,
         from_checkpoint,
         on_expiry,
@@ -201,7 +201,7 @@ mod tests {
         .expect("right");
         assert_eq!(made.ttl, Some(Duration::from_secs(60)));
         assert_eq!((made.on_expiry, made.auto_resume), (OnExpiry::Pause(SavedState::Whole), true));
-        assert_eq!(made.labels, BTreeMap::from([("a".to_owned(), "b".to_owned())]));
+        assert_eq!(made.labels, Some(BTreeMap::from([("a".to_owned(), "b".to_owned())])));
         assert_eq!(made.env, [("X".to_owned(), "1".to_owned())]);
         assert_eq!((made.image, made.from_checkpoint), (None, None));
         let made = asked(json!({"templateID": "base", "autoPause": true, "autoPauseMemory": false,

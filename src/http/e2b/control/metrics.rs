@@ -1,8 +1,11 @@
 //! Resource usage of sandboxes.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::{Extension, Json};
+use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 
 use super::super::body::parameter;
@@ -13,15 +16,19 @@ use proofbox_types::caller::Caller;
 
 /// Sandboxes in one question.
 const MAX_COUNT: usize = 100;
+/// Sandboxes that are measured at once.
+const MEASURED_AT_ONCE: usize = 8;
 
-fn metric(info: &SessionInfo) -> Value {
+/// Measures a sandbox: the share of the processor is that since the last measurement, or since the sandbox began.
+async fn metric(e2b: &E2b, info: &SessionInfo) -> Value {
     let now = jiff::Timestamp::now();
+    let cpu = e2b.shared.service.sessions.cpu_time(info.id).await.unwrap_or_default();
+    let age = Duration::try_from(now.duration_since(info.spec.created)).unwrap_or_default();
     json!({
         "timestamp": time(now),
         "timestampUnix": now.as_second(),
         "cpuCount": 1,
-        // An interpreter has one thread: it works, or it does not.
-        "cpuUsedPct": if info.state == SessionState::Busy { 100.0 } else { 0.0 },
+        "cpuUsedPct": (e2b.state.cpu_share(info.id, cpu, age) * 10_000.0).round() / 100.0,
         "memUsed": info.footprint.memory_bytes,
         "memTotal": info.spec.grant.limits().memory_bytes,
         "memCache": 0,
@@ -42,7 +49,7 @@ pub async fn of_one(
     let seconds = |name| parameter(&uri, name).and_then(|text| text.parse::<i64>().ok());
     let is_asked_for = seconds("start").is_none_or(|start| start <= now) && seconds("end").is_none_or(|end| end >= now);
     let is_alive = info.state != SessionState::Paused;
-    Ok(Json(if is_asked_for && is_alive { vec![metric(&info)] } else { Vec::new() }))
+    Ok(Json(if is_asked_for && is_alive { vec![metric(&e2b, &info).await] } else { Vec::new() }))
 }
 
 /// Returns the current usage of several sandboxes, without those that do not exist.
@@ -52,8 +59,15 @@ pub async fn of_many(
     uri: Uri,
 ) -> Result<Json<Value>, E2bError> {
     let ids = parameter(&uri, "sandbox_ids").unwrap_or_default();
-    let found = ids.split(',').take(MAX_COUNT).filter_map(|id| e2b.own(&caller, id).ok());
-    let found = found.filter_map(|id| e2b.shared.service.sessions.info(id).ok());
-    let sandboxes: Map<String, Value> = found.map(|info| (info.id.simple(), metric(&info))).collect();
+    let found: Vec<_> = ids.split(',').take(MAX_COUNT).filter_map(|id| e2b.own(&caller, id).ok()).collect();
+    let measured = stream::iter(found).map(|id| {
+        let e2b = &e2b;
+        async move {
+            let info = e2b.shared.service.sessions.measure(id).await.ok()?;
+            Some((info.id.simple(), metric(e2b, &info).await))
+        }
+    });
+    let measured: Vec<_> = measured.buffer_unordered(MEASURED_AT_ONCE).collect().await;
+    let sandboxes: Map<String, Value> = measured.into_iter().flatten().collect();
     Ok(Json(json!({"sandboxes": sandboxes})))
 }

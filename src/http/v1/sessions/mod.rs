@@ -240,7 +240,7 @@ fn asked_of(request: SessionRequest, caller: Caller) -> Result<SessionAsked, Api
         packages: request.packages,
         ttl: request.ttl_seconds.map(|seconds| duration("ttl_seconds", seconds)).transpose()?,
         idle: request.idle_seconds.map(|seconds| duration("idle_seconds", seconds)).transpose()?,
-        labels: request.labels,
+        labels: Some(request.labels).filter(|labels| !labels.is_empty()),
         from_checkpoint,
         caller,
         ..SessionAsked::default()
