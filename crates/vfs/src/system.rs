@@ -15,7 +15,7 @@ pub const HOST_NAME: &str = "sandbox";
 /// Programs in `/usr/bin`, in order.
 #[rustfmt::skip]
 pub const PROGRAMS: &[&str] = &[
-    "[", "awk", "base64", "basename", "bash", "cat", "chmod", "chown", "cksum", "clear", "cmp", "column", "comm", "cp",
+    "[", "awk", "base64", "basename", "bash", "bc", "cat", "chmod", "chown", "cksum", "clear", "cmp", "column", "comm", "cp",
     "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "env", "expr", "false", "fgrep", "file", "find", "fold",
     "free", "gawk", "git", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv", "id", "install", "join", "jq", "kill", "less",
     "ln", "ls", "mawk", "md5sum", "mkdir", "mktemp", "more", "mv", "nawk", "nice", "nl", "nohup", "nproc", "od", "paste",

@@ -4,6 +4,7 @@ mod awk;
 mod base64;
 mod basename;
 mod bash;
+mod bc;
 mod cat;
 mod checksum;
 mod cmp;
@@ -144,6 +145,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "nl" => boxed(|| nl::nl(shell, arguments)),
         "git" => boxed(|| git::git(shell, arguments)),
         name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
+        "bc" => boxed(|| bc::bc(shell, arguments)),
         "rg" => boxed(|| rg::rg(shell, arguments)),
         "sed" => boxed(|| sed::sed(shell, arguments)),
         "sort" => boxed(|| sort::sort(shell, arguments)),

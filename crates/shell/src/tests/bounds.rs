@@ -627,6 +627,60 @@ async fn searches_of_rg_are_bounded() {
 }
 
 #[tokio::test]
+async fn bc_is_bounded() {
+    for program in [
+        "while(1){}",
+        "for(;;)x=x+1",
+        "while(1)print 1",
+        "scale=20000;while(1)x=1/3",
+        "scale=20000;while(1)x=sqrt(2)",
+        "x=7^25000;while(1)y=x*x/x",
+        "x=7^50000;obase=1000;while(1)x",
+        "scale=45000;4*a(1)",
+        "scale=45000;e(1)",
+        "scale=45000;l(2)",
+        "scale=45000;s(1)",
+        "scale=45000;j(2,1)",
+    ] {
+        yields_and_ends(&format!("echo '{program}' | bc -l > /dev/null")).await;
+    }
+    yields_and_ends("yes 1+1 | bc > /dev/null").await;
+    yields_and_ends("yes '{' | bc > /dev/null").await;
+    says(&bounded("echo 'while(1){}' | bc").await, 137, "more than 10000000 steps");
+    for program in [
+        "2^1000000",
+        "1.1^1000000",
+        "x=9;while(1)x=x*x",
+        "scale=100000;1/3",
+        "scale=100000;sqrt(2)",
+        "scale=100000;e(1)",
+        "scale=100000;a(1)",
+        "e(1000000)",
+        "j(0,1000000)",
+        "define f(x){return f(x+1)};f(1)",
+        "define f(x){return 1+f(x)};f(7^50000)",
+        "define f(x[]){return f(x[])};for(i=0;i<1000;i++)a[i]=7^10000;f(a[])",
+        "x=7^50000;while(1)a[i++]=x",
+    ] {
+        let program = program.replace("};", "}\\n");
+        let ran = bounded(&format!("printf '{program}\\n' | bc -l > /dev/null")).await;
+        says(&ran, 1, "bc: memory exhausted");
+    }
+    for text in ["(", "- ", "!", "{", "if(1)", "1^", "x=", "a[", "f("] {
+        let ran = bounded(&format!("printf -- '{}\\n' | bc", text.repeat(10_000))).await;
+        assert!(ran.code == 0 && ran.stderr.contains("nested too deeply"), "{text}: {ran:?}");
+    }
+    // Memory is given back when a call ends.
+    let calls = "define f(x){auto a,b[];a=x;b[1]=a;return a+1}\\nfor(i=0;i<300000;i++)y=f(y)\\ny\\n";
+    assert_eq!(bounded(&format!("printf '{calls}' | bc")).await.stdout, "300000\n");
+    says(&bounded("for i in {1..20000}; do echo \"v$i=1\"; done | bc").await, 0, "too many names");
+    says(&bounded("{ echo '{'; yes 'x=x+1' | head -n 100000; } | bc").await, 137, "steps");
+    let long = "{ echo 'x=1+'; yes '1+' | head -n 200000; } | tr -d '\\n' | bc";
+    says(&bounded(long).await, 1, "too long");
+    says(&bounded("yes 1+ | tr -d '\\n' | bc").await, 1, "memory exhausted");
+}
+
+#[tokio::test]
 async fn trees_are_shown_as_deep_as_allowed() {
     let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p;";
     let ran = bounded(&format!("{deep} tree; diff -r d d; cp -r d e; diff -r d e; gzip -r d")).await;
@@ -841,6 +895,8 @@ fn nonsense_never_panics() {
         "zip -r a.zip ",
         "unzip -l a.zip ",
         "jq -n '.",
+        "bc -l <<< '1",
+        "bc <<< 'define f(x){",
         "| ",
     ];
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
