@@ -7,7 +7,7 @@ use proofbox_vfs::{FileKind, lock};
 
 impl Shell {
     /// The paths that match, sorted; none if none do.
-    pub(super) async fn names_matching(&mut self, pattern: &str) -> Result<Vec<String>, Stop> {
+    pub(crate) async fn names_matching(&mut self, pattern: &str) -> Result<Vec<String>, Stop> {
         let (start, relative) = match pattern.strip_prefix('/') {
             Some(rest) => ("/", rest.trim_start_matches('/')),
             None => ("", pattern),

@@ -14,7 +14,7 @@ use fields::{Fields, Separators, Wanted};
 use futures_util::future::BoxFuture;
 
 /// Returns whether a text is a valid name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -35,6 +35,7 @@ mod jq;
 mod less;
 mod ln;
 mod ls;
+mod make;
 mod metadata;
 mod mkdir;
 mod mktemp;
@@ -146,6 +147,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "git" => boxed(|| git::git(shell, arguments)),
         name @ ("grep" | "egrep" | "fgrep") => boxed(|| grep::grep(shell, name, arguments)),
         "bc" => boxed(|| bc::bc(shell, arguments)),
+        "make" => boxed(|| make::make(shell, arguments)),
         "rg" => boxed(|| rg::rg(shell, arguments)),
         "sed" => boxed(|| sed::sed(shell, arguments)),
         "sort" => boxed(|| sort::sort(shell, arguments)),

@@ -681,6 +681,58 @@ async fn bc_is_bounded() {
 }
 
 #[tokio::test]
+async fn make_is_bounded() {
+    let with = |makefile: &str| format!("cat > Makefile <<'X'\n{makefile}\nX\nmake > /dev/null");
+    let doubled: String = (1..40).map(|at| format!("v{at} = $(v{})$(v{})\n", at - 1, at - 1)).collect();
+    let many = "$(wordlist 1,2000,$(shell seq 2000))";
+    for makefile in [
+        format!("{doubled}a: ; : $(v39)"),
+        "a: ; while :; do :; done".to_owned(),
+        format!("a: ; : $(foreach i,{many},$(foreach j,{many},$(if ,x)))"),
+        format!("a: ; : $(foreach i,{many},$(filter-out {many},{many}))"),
+        format!("a: ; : $(foreach i,{many},$(sort {many}))"),
+        format!("a: ; : $(foreach i,{many},$(shell :))"),
+    ] {
+        yields_and_ends(&with(&makefile)).await;
+    }
+    says(&bounded(&with("a: ; while :; do :; done")).await, 137, "more than 10000000 steps");
+    says(&bounded(&with(&format!("{doubled}a: ; : $(v39)"))).await, 137, "more than 10000000 steps");
+    let deep = |open: &str, close: &str| format!("a: ; : {}{}", open.repeat(1000), close.repeat(1000));
+    let nested = |count| format!("x := {}$(shell $(MAKE)){}", "$(if x,".repeat(count), ")".repeat(count));
+    let chain: String = (0..20_000).map(|at| format!("t{at}: t{}\n", at + 1)).collect();
+    let patterns: String = (0..2000).map(|at| format!("%.{at}: %.x{at}\n\t:\n")).collect();
+    let long_chain: String = (0..900).map(|at| format!("%: %.{at}\n\t:\n")).collect();
+    for (makefile, part) in [
+        (deep("$(if x,", ")"), "nested too deeply"),
+        (deep("$(", ")"), "nested too deeply"),
+        (deep("$(", ""), "unterminated variable reference"),
+        ("f = $(call f)\na: ; : $(call f)".to_owned(), "nested too deeply"),
+        ("define f\n$(eval $(call f))\nendef\n$(call f)".to_owned(), "nested too deeply"),
+        ("include Makefile".to_owned(), "include each other too deeply"),
+        ("ifeq (a,a)\n".repeat(1000), "nested too deeply"),
+        ("a: ; $(MAKE)".to_owned(), "nested too deeply"),
+        (nested(0), "nested too deeply"),
+        (nested(12), "nested too deeply"),
+        (nested(45), "nested too deeply"),
+        (chain, "wait for each other too deeply"),
+        (patterns, "too many rules of patterns"),
+        (format!("{long_chain}a: b.c"), "No rule to make target 'b.c'"),
+        (format!("a: ; : $(foreach i,{many},{many})"), "virtual memory exhausted"),
+        (format!("a: ; : $(subst 1,{many},{many})"), "virtual memory exhausted"),
+        (format!("x := {many}\n{}", "x += $(x)\n".repeat(100)), "virtual memory exhausted"),
+        ("a: ; : $(shell yes)".to_owned(), "virtual memory exhausted"),
+        (format!("$(foreach i,{many},$(eval v$(i) := {many}))"), "virtual memory exhausted"),
+        (format!("t := {many}\n$(foreach i,{many},$(eval $(t): $(t)))"), "virtual memory exhausted"),
+    ] {
+        let ran = bounded(&with(&makefile)).await;
+        let shown: String = ran.stderr.chars().take(300).collect();
+        assert!(ran.code == 2 && ran.stderr.contains(part), "{part}: {} {shown}", ran.code);
+    }
+    says(&bounded("yes 'a: b' | make -f -").await, 2, "memory exhausted");
+    says(&bounded("yes | tr -d '\\n' | make -f -").await, 2, "memory exhausted");
+}
+
+#[tokio::test]
 async fn trees_are_shown_as_deep_as_allowed() {
     let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p;";
     let ran = bounded(&format!("{deep} tree; diff -r d d; cp -r d e; diff -r d e; gzip -r d")).await;
@@ -895,6 +947,7 @@ fn nonsense_never_panics() {
         "zip -r a.zip ",
         "unzip -l a.zip ",
         "jq -n '.",
+        "make -f - <<< 'a: ; ",
         "bc -l <<< '1",
         "bc <<< 'define f(x){",
         "| ",
