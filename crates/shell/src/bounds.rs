@@ -22,6 +22,9 @@ pub(super) const MAX_LEVELS: usize = 60;
 /// Subshells, commands of pipelines and background jobs at a time.
 pub(super) const MAX_PROCESSES: u64 = 200;
 
+/// Time that opening a named pipe waits for the other end before that is told: it is what a script stands still for.
+pub(super) const TIME_BEFORE_NOTICE: Duration = Duration::from_secs(10);
+
 /// Files of process substitutions that a shell has at a time, those of the shells around it included.
 pub(super) const MAX_SUBSTITUTED_FILES: usize = 1000;
 

@@ -1,6 +1,9 @@
 //! Process table of a session: its scripts, the shells within them, and their background jobs, by number. Signals reach
 //! a process through it, whichever command sends them.
 
+use super::PIPE_BYTES;
+use super::bounds::Use;
+use super::streams::{Fifo, FifoPlace};
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -30,6 +33,17 @@ const HARMLESS: [i32; 8] = [17, 18, 19, 20, 21, 22, 23, 28];
 pub struct Processes {
     table: Mutex<Table>,
     memory: AtomicU64,
+    /// Named pipes that are open, by the numbers of their inodes.
+    named_pipes: Mutex<NamedPipes>,
+}
+
+#[derive(Default)]
+struct NamedPipes(BTreeMap<u64, FifoPlace>);
+
+impl std::fmt::Debug for NamedPipes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +124,18 @@ pub(crate) struct Start<'a> {
 impl Processes {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the named pipe of an inode; none when a script may not have so much memory.
+    pub(crate) fn fifo(&self, inode: u64, used: &Arc<Use>) -> Option<Fifo> {
+        let mut pipes = self.named_pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fifo) = pipes.0.get(&inode).and_then(FifoPlace::get) {
+            return Some(fifo);
+        }
+        let fifo = Fifo::new(PIPE_BYTES, used.hold(PIPE_BYTES)?);
+        pipes.0.retain(|_, place| place.get().is_some());
+        pipes.0.insert(inode, fifo.place());
+        Some(fifo)
     }
 
     /// Adds a process, in the group of its parent; none when there are too many.

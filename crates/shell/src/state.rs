@@ -1,14 +1,14 @@
 //! A shell's state: variables, functions, options, where it stands, what it reads and writes. A subshell is a copy.
 
-use super::bounds::{Held, Pace, Pieces, Use};
+use super::bounds::{Held, Pace, Pieces, TIME_BEFORE_NOTICE, Use};
 use super::execute::Turn;
 use super::processes::{Process, Processes};
-use super::streams::{NotWritten, Reader, Writer};
+use super::streams::{Fifo, NotWritten, Reader, Writer};
 use super::syntax::Command;
 use super::terminal::Terminal;
 use super::{PythonStart, Script};
 use futures_util::future::{AbortRegistration, BoxFuture};
-use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, SharedTree, lock};
+use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, OpenFile, SharedTree, lock};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -94,7 +94,7 @@ impl Streams {
             Ok(1) => self.stdout.is_terminal(),
             Ok(2) => self.stderr.is_terminal(),
             Ok(number) => match self.more.get(&number) {
-                Some(Stream::Read(reader)) => reader.is_terminal(),
+                Some(Stream::Read(reader) | Stream::Both(reader, _)) => reader.is_terminal(),
                 Some(Stream::Write(writer)) => writer.is_terminal(),
                 None => false,
             },
@@ -114,6 +114,8 @@ impl Streams {
 pub(super) enum Stream {
     Read(Reader),
     Write(Writer),
+    /// Both ends of a named pipe, as `<>` opens them.
+    Both(Reader, Writer),
 }
 
 /// Background job of the shell.
@@ -473,6 +475,7 @@ pub(super) fn describe(fault: Fault) -> &'static str {
         Fault::NameTooLong | Fault::TooDeep => "File name too long",
         Fault::IntoItself | Fault::WrongKind => "Invalid argument",
         Fault::Escapes | Fault::NotOwner => "Operation not permitted",
+        Fault::NamedPipe => "No such device or address",
         Fault::NoName => "Device or resource busy",
         Fault::DirectoryLink => "Operation not permitted",
         Fault::CrossLayer => "Invalid cross-device link",
@@ -499,6 +502,22 @@ impl Shell {
         }
         self.level += 1;
         Ok(())
+    }
+
+    /// Returns the channel of a named pipe. Err: why there is none.
+    pub(super) fn fifo(&self, file: &OpenFile) -> Option<Result<Fifo, &'static str>> {
+        let inode = file.named_pipe()?;
+        Some(self.shared.processes.fifo(inode, &self.shared.used).ok_or("Cannot allocate memory"))
+    }
+
+    /// Waits for the other end of a named pipe to be opened, as opening this end does. What a script stands still for is
+    /// told.
+    pub(super) async fn wait_for_other_end(&self, opened: impl Future<Output = ()>, path: &str) {
+        let mut opened = std::pin::pin!(opened);
+        if tokio::time::timeout(TIME_BEFORE_NOTICE, &mut opened).await.is_err() {
+            self.error("", &format!("{path}: waiting for the other end of the named pipe to be opened")).await;
+            opened.await;
+        }
     }
 
     /// Returns the entry that a path leads to.

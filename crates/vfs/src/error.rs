@@ -65,6 +65,9 @@ pub enum Fault {
     /// A symbolic link where none may be followed, or a link read that is none.
     #[error("not the kind of file this works on")]
     WrongKind,
+    /// A named pipe where a file's content is needed: it has none, and only the shell opens it.
+    #[error("a named pipe has no content and can be opened by the shell and its programs only")]
+    NamedPipe,
     /// Directories have one name only.
     #[error("a directory cannot have a second name")]
     DirectoryLink,
@@ -90,6 +93,7 @@ impl Fault {
             Fault::LinkLoop => Errno::Loop,
             Fault::NameTooLong | Fault::TooDeep => Errno::NameTooLong,
             Fault::IntoItself | Fault::WrongKind => Errno::Inval,
+            Fault::NamedPipe => Errno::NotSup,
             Fault::Escapes => Errno::NotCapable,
             Fault::NoName => Errno::Busy,
             Fault::DirectoryLink | Fault::NotOwner => Errno::Perm,

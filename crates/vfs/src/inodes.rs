@@ -75,6 +75,8 @@ pub(super) enum Kind {
     Link(Arc<str>),
     /// The character device `/dev/null`.
     Null,
+    /// A named pipe. What is written to it is never here: the shell has that.
+    NamedPipe,
 }
 
 impl Kind {
@@ -83,7 +85,7 @@ impl Kind {
         match self {
             Kind::File(content) => content.length(),
             Kind::Link(text) => text.len() as u64,
-            Kind::Directory(_) | Kind::Null => 0,
+            Kind::Directory(_) | Kind::Null | Kind::NamedPipe => 0,
         }
     }
 }
@@ -269,14 +271,14 @@ impl Inodes {
     pub(super) fn directory(&self, index: u32) -> Option<&Directory> {
         match &self.get(index)?.kind {
             Kind::Directory(directory) => Some(directory),
-            Kind::File(_) | Kind::Link(_) | Kind::Null => None,
+            Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => None,
         }
     }
 
     pub(super) fn directory_mut(&mut self, index: u32) -> Option<&mut Directory> {
         match &mut self.get_mut(index)?.kind {
             Kind::Directory(directory) => Some(directory),
-            Kind::File(_) | Kind::Link(_) | Kind::Null => None,
+            Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => None,
         }
     }
 

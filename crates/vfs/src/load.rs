@@ -192,6 +192,8 @@ impl SandboxFiles {
             }
             SavedKind::Null if index < fixed => Ok(Kind::Null),
             SavedKind::Null => Err("a device"),
+            SavedKind::NamedPipe if names > 0 => Ok(Kind::NamedPipe),
+            SavedKind::NamedPipe => Err("a named pipe without a name"),
         }
     }
 
@@ -265,7 +267,7 @@ impl SandboxFiles {
             NodeId::Own(index) => match self.saved_kind(index) {
                 Some(SavedKind::Directory { .. } | SavedKind::RemovedDirectory { .. }) => FileOrDirectory::Directory,
                 Some(SavedKind::File { .. } | SavedKind::Null) => FileOrDirectory::File,
-                Some(SavedKind::Link(_)) | None => return false,
+                Some(SavedKind::Link(_) | SavedKind::NamedPipe) | None => return false,
             },
             NodeId::Layer { mount, node } => match base.mounts.get(usize::from(mount)) {
                 Some(mount) if mount.layer.is_directory(node) => FileOrDirectory::Directory,
@@ -320,21 +322,29 @@ impl Leads {
 fn entries(kind: &SavedKind) -> &[SavedEntry] {
     match kind {
         SavedKind::Directory { entries, .. } => entries,
-        SavedKind::RemovedDirectory { .. } | SavedKind::File { .. } | SavedKind::Link(_) | SavedKind::Null => &[],
+        SavedKind::RemovedDirectory { .. }
+        | SavedKind::File { .. }
+        | SavedKind::Link(_)
+        | SavedKind::Null
+        | SavedKind::NamedPipe => &[],
     }
 }
 
 fn length(kind: &SavedKind) -> u64 {
     match kind {
         SavedKind::File { length, .. } => *length,
-        SavedKind::Directory { .. } | SavedKind::RemovedDirectory { .. } | SavedKind::Link(_) | SavedKind::Null => 0,
+        SavedKind::Directory { .. }
+        | SavedKind::RemovedDirectory { .. }
+        | SavedKind::Link(_)
+        | SavedKind::Null
+        | SavedKind::NamedPipe => 0,
     }
 }
 
 fn is_directory(kind: &SavedKind) -> bool {
     match kind {
         SavedKind::Directory { .. } | SavedKind::RemovedDirectory { .. } => true,
-        SavedKind::File { .. } | SavedKind::Link(_) | SavedKind::Null => false,
+        SavedKind::File { .. } | SavedKind::Link(_) | SavedKind::Null | SavedKind::NamedPipe => false,
     }
 }
 

@@ -92,6 +92,11 @@ impl Tree {
         Ok(self.attach_new(at, Kind::Link(Arc::from(text)), now))
     }
 
+    pub(super) fn make_pipe(&mut self, at: Name, now: u64) -> Result<NodeId, Fault> {
+        self.take_entry()?;
+        Ok(self.attach_new(at, Kind::NamedPipe, now))
+    }
+
     /// Gives an existing file one more name.
     pub(super) fn add_name(&mut self, at: Name, node_id: NodeId, now: u64) -> Result<(), Fault> {
         let index = match node_id {
@@ -102,7 +107,7 @@ impl Tree {
         match inode.kind {
             Kind::Directory(_) => return Err(Fault::DirectoryLink),
             Kind::Null => return Err(Fault::Protected),
-            Kind::File(_) | Kind::Link(_) => {}
+            Kind::File(_) | Kind::Link(_) | Kind::NamedPipe => {}
         }
         self.take_entry()?;
         if let Some(inode) = self.table().get_mut(index) {
@@ -225,7 +230,7 @@ impl Tree {
                     directory.parent = at.parent;
                     directory.name = Arc::clone(&at.name);
                 }
-                Kind::File(_) | Kind::Link(_) | Kind::Null => {}
+                Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => {}
             }
         }
         self.attach(at.clone(), from.index, now);
@@ -313,7 +318,7 @@ impl Tree {
         let Credentials { user: owner, mask, .. } = self.credentials;
         let mode = match kind {
             Kind::Directory(_) => DIRECTORY_MODE & !mask,
-            Kind::File(_) | Kind::Null => FILE_MODE & !mask,
+            Kind::File(_) | Kind::Null | Kind::NamedPipe => FILE_MODE & !mask,
             Kind::Link(_) => LINK_MODE,
         };
         let times = Times::all(now);
@@ -360,7 +365,7 @@ impl Tree {
         inode.times.changed = now;
         match &mut inode.kind {
             Kind::Directory(directory) => Some(directory),
-            Kind::File(_) | Kind::Link(_) | Kind::Null => None,
+            Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => None,
         }
     }
 

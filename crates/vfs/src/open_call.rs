@@ -70,6 +70,8 @@ impl How {
         match tree.kind(node_id) {
             FileKind::Link if self.flags.directory => Err(Fault::NotADirectory),
             FileKind::Link => Err(Fault::LinkLoop),
+            FileKind::NamedPipe if self.flags.directory => Err(Fault::NotADirectory),
+            FileKind::NamedPipe => Err(Fault::NamedPipe),
             FileKind::Directory if writes || self.flags.create => Err(Fault::IsADirectory),
             FileKind::File | FileKind::Device if self.flags.directory => Err(Fault::NotADirectory),
             FileKind::File if writes && matches!(node_id, NodeId::Layer { .. }) => Err(tree.layer_fault()),

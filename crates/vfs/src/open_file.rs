@@ -6,7 +6,7 @@ use super::inodes::{NodeId, ROOT};
 use super::path::HostPath;
 use super::permissions::Permission;
 use super::requests::FileEntry;
-use super::tree::{SharedTree, Tree, lock};
+use super::tree::{FileKind, SharedTree, Tree, lock};
 use super::walk::{LastLink, Reached};
 
 /// Mode in which a file is opened.
@@ -41,6 +41,13 @@ impl OpenFile {
         held.opened(node_id);
         drop(held);
         Ok(Self { tree: SharedTree::clone(tree), node_id })
+    }
+
+    /// Returns the number of the inode, if it is a named pipe: one for the shell to open, which has no content.
+    #[must_use]
+    pub fn named_pipe(&self) -> Option<u64> {
+        let tree = lock(&self.tree);
+        (tree.kind(self.node_id) == FileKind::NamedPipe).then(|| tree.number(self.node_id))
     }
 
     /// Copies bytes from `offset` on into `out`; returns how many there were.
@@ -101,6 +108,9 @@ impl Tree {
         };
         if self.is_directory(node_id) {
             return Err(Fault::IsADirectory);
+        }
+        if self.kind(node_id) == FileKind::NamedPipe {
+            return Ok(node_id);
         }
         match (node_id, how) {
             (_, FileUse::Read) | (NodeId::Own(_), FileUse::Extend) => {}
@@ -168,6 +178,21 @@ impl Tree {
             .and_then(|reached| self.free_name(&reached))
             .and_then(|name| self.make_link(name, text, now))
             .map_err(|fault| refused("make link", &path, fault))?;
+        Ok(())
+    }
+
+    /// Makes a named pipe.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a bad path, an existing entry, a read-only layer, or the quota.
+    pub fn make_named_pipe(&mut self, path: &str, now: u64) -> Result<(), FilesError> {
+        let path = HostPath::parse("make named pipe", path)?;
+        let reached = self.walk(ROOT, path.relative_to_root(), LastLink::Never).map_err(|stuck| stuck.fault);
+        reached
+            .and_then(|reached| self.free_name(&reached))
+            .and_then(|name| self.make_pipe(name, now))
+            .map_err(|fault| refused("make named pipe", &path, fault))?;
         Ok(())
     }
 

@@ -47,7 +47,7 @@ impl Tree {
         while let Some((above, directory)) = open.pop() {
             for (path, node_id) in self.children_of(&above, directory) {
                 match (node_id, self.kind(node_id)) {
-                    (NodeId::Layer { .. }, _) | (NodeId::Own(_), FileKind::Device) => {}
+                    (NodeId::Layer { .. }, _) | (NodeId::Own(_), FileKind::Device | FileKind::NamedPipe) => {}
                     (NodeId::Own(_), FileKind::Directory) => open.push((path, node_id)),
                     (NodeId::Own(_), FileKind::File | FileKind::Link) => {
                         if wanted.is_match(&path)

@@ -52,6 +52,7 @@ pub(super) enum SavedKind {
     },
     Link(Arc<str>),
     Null,
+    NamedPipe,
 }
 
 /// An entry of a directory, in the order of their positions.
@@ -144,6 +145,7 @@ fn saved_inode(inodes: &Inodes, opens: &BTreeMap<u32, u32>, index: u32) -> Optio
         Kind::File(content) => SavedKind::File { length: content.length(), pages: saved_pages(content) },
         Kind::Link(text) => SavedKind::Link(Arc::clone(text)),
         Kind::Null => SavedKind::Null,
+        Kind::NamedPipe => SavedKind::NamedPipe,
     };
     let Inode { number, times, mode, owner, .. } = *inode;
     Some(Box::new(SavedInode { number, times, mode, owner, kind }))

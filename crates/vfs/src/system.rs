@@ -18,7 +18,7 @@ pub const PROGRAMS: &[&str] = &[
     "[", "awk", "base64", "basename", "bash", "bc", "cat", "chmod", "chown", "cksum", "clear", "cmp", "column", "comm", "cp",
     "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "env", "expr", "false", "fgrep", "file", "find", "fold",
     "free", "gawk", "git", "grep", "groups", "gunzip", "gzip", "head", "hostname", "iconv", "id", "install", "join", "jq", "kill", "less",
-    "ln", "ls", "make", "mawk", "md5sum", "mkdir", "mktemp", "more", "mv", "nawk", "nice", "nl", "nohup", "nproc", "od", "paste",
+    "ln", "ls", "make", "mawk", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mv", "nawk", "nice", "nl", "nohup", "nproc", "od", "paste",
     "patch", "pgrep", "pip", "pip3", "pkill", "printenv", "printf", "ps", "pwd", "py.test", "pytest", "python", "python3",
     "readlink", "realpath", "rev", "rg", "rm", "rmdir", "sed", "seq", "setsid", "sh", "sha1sum", "sha224sum", "sha256sum",
     "sha384sum", "sha512sum", "shuf", "sleep", "sort", "split", "stat", "stdbuf", "strings", "stty", "su", "sudo", "sync", "tac",

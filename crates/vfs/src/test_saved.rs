@@ -6,8 +6,8 @@ use super::saved::{Page, SavedEntry, SavedKind, SavedOpen};
 use super::test_guest::{Guest, QUOTA, Random, USER, audit};
 use super::test_nonsense::{fill_with_small_numbers, odd_call};
 use super::{
-    Base, Credentials, DamagedFiles, Descriptors, Errno, FilesQuota, FilesUsage, Layer, SandboxFiles, View,
-    fork_sandbox, lock, save_sandbox,
+    Base, Credentials, DamagedFiles, Descriptors, Errno, Fault, FileKind, FilesError, FilesQuota, FilesUsage, Layer,
+    SandboxFiles, View, fork_sandbox, lock, save_sandbox,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -125,6 +125,33 @@ fn reading_a_directory_goes_on_where_it_was() {
     let number = |guest: &mut Guest| guest.stat("tmp/a").map(|stat| stat.number);
     guest.open("tmp/a", "w").expect("created");
     assert_eq!(number(&mut loaded), number(&mut guest));
+}
+
+#[test]
+fn named_pipes_are_kept_and_have_no_content() {
+    let base = Base::bare();
+    let guest = Guest::with_quota(QUOTA);
+    lock(&guest.tree()).make_named_pipe("/tmp/p", 0).expect("free");
+    for mut guest in [reloaded(&guest, &base), guest] {
+        for how in ["r", "w", "r+", "a"] {
+            assert_eq!(guest.open("tmp/p", how), Err(Errno::NotSup));
+        }
+        assert_eq!((guest.open("tmp/p", "x"), guest.open("tmp/p", "d")), (Err(Errno::Exist), Err(Errno::NotDir)));
+        let tree = guest.tree();
+        let refuses = |refused: Result<(), FilesError>| {
+            assert!(matches!(refused, Err(FilesError::Refused { fault: Fault::NamedPipe, .. })), "{refused:?}");
+        };
+        assert_eq!(lock(&tree).stat("/tmp/p").map(|entry| (entry.kind, entry.size)), Ok((FileKind::NamedPipe, 0)));
+        refuses(lock(&tree).read_range("/tmp/p", 0, 9).map(drop));
+        refuses(lock(&tree).read_file("/tmp/p").map(drop));
+        refuses(lock(&tree).write_file("/tmp/p", b"x", 0));
+        assert_eq!(lock(&tree).glob(&["/tmp/*"], 99).map(|found| found.len()), Ok(0));
+        assert_eq!(lock(&tree).export("/tmp", 99, 99).map(|found| found.len()), Ok(0));
+        let forked = lock(&tree).fork();
+        assert_eq!(forked.stat("/tmp/p").map(|entry| entry.kind), Ok(FileKind::NamedPipe));
+        guest.unlink("tmp/p").expect("there");
+        assert_eq!(guest.usage(), (0, 0));
+    }
 }
 
 #[test]

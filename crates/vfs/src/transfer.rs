@@ -75,8 +75,8 @@ impl Tree {
         self.free_name(reached)
     }
 
-    /// Copies all that lies below a directory, in the order of the paths. Links are not followed; devices and read-only
-    /// layers are left out. A file with several names is copied for each.
+    /// Copies all that lies below a directory, in the order of the paths. Links are not followed; devices, named pipes
+    /// and read-only layers are left out. A file with several names is copied for each.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Tree {
             for (path, node_id) in self.children_of(&above, directory) {
                 let attributes = self.attributes(node_id).map_err(failed)?;
                 let (is_own, relative) = (matches!(node_id, NodeId::Own(_)), path[prefix..].to_owned());
-                if !is_own || attributes.kind == FileKind::Device {
+                if !is_own || matches!(attributes.kind, FileKind::Device | FileKind::NamedPipe) {
                     continue;
                 }
                 let content = if attributes.kind == FileKind::Directory { 0 } else { self.length(node_id) };

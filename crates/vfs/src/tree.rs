@@ -89,6 +89,8 @@ pub enum FileKind {
     Link,
     /// A character device: `/dev/null`.
     Device,
+    /// A named pipe, which only the shell and its programs can open.
+    NamedPipe,
 }
 
 /// Attributes of a file or directory besides its name.
@@ -302,6 +304,7 @@ impl Tree {
                 Some(Kind::File(_)) | None => FileKind::File,
                 Some(Kind::Link(_)) => FileKind::Link,
                 Some(Kind::Null) => FileKind::Device,
+                Some(Kind::NamedPipe) => FileKind::NamedPipe,
             },
             NodeId::Layer { mount, node } => match self.layer(mount) {
                 Some(mount) if mount.layer.is_directory(node) => FileKind::Directory,
@@ -319,7 +322,7 @@ impl Tree {
         match node_id {
             NodeId::Own(index) => match &self.inodes.get(index)?.kind {
                 Kind::Link(text) => Some(text),
-                Kind::Directory(_) | Kind::File(_) | Kind::Null => None,
+                Kind::Directory(_) | Kind::File(_) | Kind::Null | Kind::NamedPipe => None,
             },
             NodeId::Layer { .. } => None,
         }
@@ -336,7 +339,7 @@ impl Tree {
                     links: links(inode),
                     size: match &inode.kind {
                         Kind::Directory(_) => DIRECTORY_SIZE,
-                        Kind::File(_) | Kind::Link(_) | Kind::Null => inode.kind.bytes(),
+                        Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => inode.kind.bytes(),
                     },
                     times: Times {
                         accessed: born(inode.times.accessed),
@@ -432,6 +435,7 @@ impl Tree {
                 Kind::Null => Ok(0),
                 Kind::Directory(_) => Err(Fault::IsADirectory),
                 Kind::Link(_) => Err(Fault::WrongKind),
+                Kind::NamedPipe => Err(Fault::NamedPipe),
             },
             NodeId::Layer { mount, node } => {
                 let bytes = self.layer_bytes(mount, node)?;
@@ -516,7 +520,7 @@ impl Tree {
         let inode = self.table().get_mut(index)?;
         match &mut inode.kind {
             Kind::File(content) => Some((content, &mut inode.times)),
-            Kind::Directory(_) | Kind::Link(_) | Kind::Null => None,
+            Kind::Directory(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => None,
         }
     }
 
@@ -535,6 +539,7 @@ impl Tree {
                 Kind::Null => Ok(Writable::Null),
                 Kind::Directory(_) => Err(Fault::IsADirectory),
                 Kind::Link(_) => Err(Fault::WrongKind),
+                Kind::NamedPipe => Err(Fault::NamedPipe),
             },
             NodeId::Layer { .. } => Err(self.layer_fault()),
         }
@@ -574,6 +579,6 @@ enum Writable {
 fn links(inode: &Inode) -> u64 {
     match &inode.kind {
         Kind::Directory(directory) if inode.names > 0 => 2 + u64::from(directory.subdirectories),
-        Kind::Directory(_) | Kind::File(_) | Kind::Link(_) | Kind::Null => u64::from(inode.names),
+        Kind::Directory(_) | Kind::File(_) | Kind::Link(_) | Kind::Null | Kind::NamedPipe => u64::from(inode.names),
     }
 }

@@ -33,7 +33,7 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
                     left -= 1;
                     entry_of(tree, entry)
                 }
-                FileKind::File | FileKind::Directory | FileKind::Device => entry_of(tree, entry),
+                FileKind::File | FileKind::Directory | FileKind::Device | FileKind::NamedPipe => entry_of(tree, entry),
             };
             Ok(FileAnswer::Entries(found.into_iter().map(follow).collect()))
         }
@@ -123,7 +123,7 @@ fn check_within(tree: &Tree, directory: &str, ask: &FileAsk) -> Result<(), Files
 fn entry_of(tree: &Tree, entry: FileEntry) -> Entry {
     let end = match entry.kind {
         FileKind::Link => tree.real_entry(&entry.path).ok(),
-        FileKind::File | FileKind::Directory | FileKind::Device => None,
+        FileKind::File | FileKind::Directory | FileKind::Device | FileKind::NamedPipe => None,
     };
     entry_with_end(entry, end)
 }
@@ -139,7 +139,8 @@ fn kind_of(kind: FileKind) -> EntryKind {
         FileKind::File => EntryKind::File,
         FileKind::Directory => EntryKind::Directory,
         FileKind::Link => EntryKind::Link,
-        FileKind::Device => EntryKind::Device,
+        // To clients it is what has no content to be read.
+        FileKind::Device | FileKind::NamedPipe => EntryKind::Device,
     }
 }
 
@@ -160,7 +161,9 @@ pub fn file_refused(error: &FilesError) -> FileRefused {
             Fault::NameTooLong | Fault::TooDeep | Fault::Escapes | Fault::NoName | Fault::LinkLoop => {
                 FileTrouble::BadPath
             }
-            Fault::IntoItself | Fault::WrongKind | Fault::DirectoryLink | Fault::CrossLayer => FileTrouble::Other,
+            Fault::IntoItself | Fault::WrongKind | Fault::NamedPipe | Fault::DirectoryLink | Fault::CrossLayer => {
+                FileTrouble::Other
+            }
         },
     };
     FileRefused { trouble, message: error.to_string() }

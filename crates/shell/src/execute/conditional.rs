@@ -73,7 +73,8 @@ pub(crate) fn file_test(shell: &Shell, operator: &str, operand: &str) -> Option<
         "-g" => has(0o2000),
         "-k" => has(0o1000),
         "-t" => shell.streams.is_terminal(operand),
-        "-b" | "-p" | "-S" | "-N" => false,
+        "-p" => is(FileKind::NamedPipe),
+        "-b" | "-S" | "-N" => false,
         "-v" => shell.variables.get(operand).is_some_and(|variable| variable.value.is_some()),
         "-o" => match operand {
             "errexit" => shell.options.exit_on_error,

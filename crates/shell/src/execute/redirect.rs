@@ -51,6 +51,11 @@ impl Shell {
                     Target::Write(_) => FileUse::Replace,
                     _ => FileUse::Extend,
                 };
+                if matches!(redirection.to, Target::ReadWrite(_))
+                    && let Some((reader, writer)) = self.both_ends_of(&path).await?
+                {
+                    return self.put_stream(from(0), Stream::Both(reader, writer)).await;
+                }
                 let at = if matches!(redirection.to, Target::Append(_)) { WriteAt::End } else { WriteAt::Start };
                 let writer = self.open_to_write(&path, how, at).await?;
                 self.put_stream(from(1), Stream::Write(writer)).await
@@ -141,9 +146,9 @@ impl Shell {
 
     async fn put_stream(&mut self, number: u32, stream: Stream) -> Result<(), Stop> {
         match (number, stream) {
-            (0, Stream::Read(reader)) => self.streams.stdin = reader,
-            (1, Stream::Write(writer)) => self.streams.stdout = writer,
-            (2, Stream::Write(writer)) => self.streams.stderr = writer,
+            (0, Stream::Read(reader) | Stream::Both(reader, _)) => self.streams.stdin = reader,
+            (1, Stream::Write(writer) | Stream::Both(_, writer)) => self.streams.stdout = writer,
+            (2, Stream::Write(writer) | Stream::Both(_, writer)) => self.streams.stderr = writer,
             (3..=MAX_DESCRIPTOR, stream) => {
                 self.streams.more.insert(number, stream);
             }
@@ -179,7 +184,10 @@ impl Shell {
     /// Opens a file to read, as a redirection does.
     async fn open_to_read(&mut self, path: &str) -> Result<Reader, Stop> {
         match self.reader_of(path) {
-            Ok(reader) => Ok(reader),
+            Ok(reader) => {
+                self.wait_for_other_end(reader.opened(), path).await;
+                Ok(reader)
+            }
             Err(why) => {
                 self.error("", &format!("{path}: {why}")).await;
                 Err(Stop::Failed(1))
@@ -187,9 +195,25 @@ impl Shell {
         }
     }
 
+    /// Opens both ends of a named pipe, which waits for nobody; none of anything else.
+    async fn both_ends_of(&mut self, path: &str) -> Result<Option<(Reader, Writer)>, Stop> {
+        let Ok(file) = OpenFile::open(&self.tree, &self.path(path), FileUse::Read, self.now()) else { return Ok(None) };
+        match self.fifo(&file) {
+            Some(Ok(fifo)) => Ok(Some(fifo.open_both())),
+            Some(Err(why)) => {
+                self.error("", &format!("{path}: {why}")).await;
+                Err(Stop::Failed(1))
+            }
+            None => Ok(None),
+        }
+    }
+
     async fn open_to_write(&mut self, path: &str, how: FileUse, at: WriteAt) -> Result<Writer, Stop> {
         match self.writer_of(path, how, at) {
-            Ok(writer) => Ok(writer),
+            Ok(writer) => {
+                self.wait_for_other_end(writer.opened(), path).await;
+                Ok(writer)
+            }
             Err(why) => {
                 self.error("", &format!("{path}: {why}")).await;
                 Err(Stop::Failed(1))
@@ -200,28 +224,33 @@ impl Shell {
     /// Opens a file or device for reading. The error is the reason, as bash reports it.
     pub(crate) fn reader_of(&self, path: &str) -> Result<Reader, &'static str> {
         match self.stream_of_device(path, Access::Read) {
-            Some(Some(Stream::Read(reader))) => return Ok(reader),
+            Some(Some(Stream::Read(reader) | Stream::Both(reader, _))) => return Ok(reader),
             Some(_) => return Err("No such device or address"),
             None if path.is_empty() => return Err("No such file or directory"),
             None => {}
         }
         let file = OpenFile::open(&self.tree, &self.path(path), FileUse::Read, self.now());
-        file.map(Reader::from_file).map_err(|error| reason(&error))
+        let file = file.map_err(|error| reason(&error))?;
+        match self.fifo(&file) {
+            Some(fifo) => Ok(fifo?.open_to_read()),
+            None => Ok(Reader::from_file(file)),
+        }
     }
 
     /// Opens a file or device for writing. The error is the reason, as bash reports it.
     pub(crate) fn writer_of(&self, path: &str, how: FileUse, at: WriteAt) -> Result<Writer, &'static str> {
         match self.stream_of_device(path, Access::Write) {
-            Some(Some(Stream::Write(writer))) => return Ok(writer),
+            Some(Some(Stream::Write(writer) | Stream::Both(_, writer))) => return Ok(writer),
             Some(_) => return Err("No such device or address"),
             None if path.is_empty() => return Err("No such file or directory"),
             None => {}
         }
         let file = OpenFile::open(&self.tree, &self.path(path), how, self.now());
+        let file = file.map_err(|error| reason(&error))?;
         let offset = (at == WriteAt::Start).then_some(0);
-        match file {
-            Ok(file) => Ok(Writer::to_file(file, offset, Arc::clone(&self.shared.time))),
-            Err(error) => Err(reason(&error)),
+        match self.fifo(&file) {
+            Some(fifo) => Ok(fifo?.open_to_write()),
+            None => Ok(Writer::to_file(file, offset, Arc::clone(&self.shared.time))),
         }
     }
 }

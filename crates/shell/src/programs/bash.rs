@@ -149,7 +149,7 @@ pub(super) async fn script_file(shell: &mut Shell, path: &str, arguments: &[Stri
             return Ok(if why == "Permission denied" { 126 } else { 127 });
         }
         Ok((FileKind::Directory, _)) => Some("Is a directory"),
-        Ok((_, false)) => Some("Permission denied"),
+        Ok((FileKind::NamedPipe, _) | (_, false)) => Some("Permission denied"),
         Ok((_, true)) => None,
     };
     if let Some(why) = why {

@@ -207,7 +207,13 @@ async fn copy(shell: &Shell, from: &str, to: &str, options: CopyOptions) -> Resu
                 }
                 options.give(shell, &destination, entry.owner);
             }
-            FileKind::File | FileKind::Device => {
+            FileKind::NamedPipe if options.recursive => {
+                if let Err(error) = lock(&shell.tree).make_named_pipe(&destination, now) {
+                    return said(format!("cannot create fifo '{to}': {}", reason(&error)));
+                }
+                options.give(shell, &destination, entry.owner);
+            }
+            FileKind::File | FileKind::Device | FileKind::NamedPipe => {
                 let real = |path: &str| lock(&shell.tree).real_path(path).ok();
                 if real(&source).is_some() && real(&source) == real(&destination) {
                     return said(format!("'{from}' and '{to}' are the same file"));

@@ -72,6 +72,7 @@ fn describe(shell: &Shell, name: &str, entry: &FileEntry) -> (String, String) {
     let inode = |text: &str, kind: &str| (text.to_owned(), format!("inode/{kind}; charset=binary"));
     match entry.kind {
         FileKind::Directory => inode("directory", "directory"),
+        FileKind::NamedPipe => inode("fifo (named pipe)", "fifo"),
         FileKind::Device => inode("character special (1/3)", "chardevice"),
         FileKind::Link => {
             let target = entry.link_target.as_deref().unwrap_or_default();

@@ -13,7 +13,10 @@ pub(super) async fn open(shell: &Shell, who: &str, operand: &str) -> Option<Read
         path => shell.reader_of(path),
     };
     match opened {
-        Ok(reader) => Some(reader),
+        Ok(reader) => {
+            shell.wait_for_other_end(reader.opened(), operand).await;
+            Some(reader)
+        }
         Err(why) => {
             let what = match who {
                 "head" | "tail" | "sort" if why != "Is a directory" => match who {

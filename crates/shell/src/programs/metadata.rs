@@ -24,6 +24,7 @@ pub(super) fn mode(entry: &FileEntry) -> String {
         FileKind::Directory => 'd',
         FileKind::Link => 'l',
         FileKind::Device => 'c',
+        FileKind::NamedPipe => 'p',
         FileKind::File => '-',
     };
     format!("{kind}{}", super::modes::letters(entry.mode))
@@ -32,7 +33,7 @@ pub(super) fn mode(entry: &FileEntry) -> String {
 /// Blocks of 1 KiB.
 pub(super) fn blocks(entry: &FileEntry) -> u64 {
     match entry.kind {
-        FileKind::Link | FileKind::Device => 0,
+        FileKind::Link | FileKind::Device | FileKind::NamedPipe => 0,
         FileKind::File | FileKind::Directory => entry.size.div_ceil(4096) * 4,
     }
 }

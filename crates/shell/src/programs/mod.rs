@@ -38,6 +38,7 @@ mod ls;
 mod make;
 mod metadata;
 mod mkdir;
+mod mkfifo;
 mod mktemp;
 mod modes;
 pub(super) mod names;
@@ -126,6 +127,7 @@ pub(super) fn run<'a>(shell: &'a mut Shell, name: &'a str, arguments: &'a [Strin
         "sudo" => boxed(|| sudo::sudo(shell, arguments)),
         "su" => boxed(|| sudo::su(shell, arguments)),
         "mkdir" => boxed(|| mkdir::mkdir(shell, arguments)),
+        "mkfifo" => boxed(|| mkfifo::mkfifo(shell, arguments)),
         "rmdir" => boxed(|| rmdir::rmdir(shell, arguments)),
         "rm" => boxed(|| rm::rm(shell, arguments)),
         "cp" => boxed(|| cp_mv::cp_or_mv(shell, "cp", arguments)),

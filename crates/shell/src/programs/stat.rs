@@ -34,6 +34,7 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
             FileKind::Directory => "directory",
             FileKind::Link => "symbolic link",
             FileKind::Device => "character special file",
+            FileKind::NamedPipe => "fifo",
         };
         let (user, id) = (entry.owner.name(), entry.owner.id());
         let type_bits = match entry.kind {
@@ -41,6 +42,7 @@ pub(super) async fn stat(shell: &mut Shell, arguments: &[String]) -> Done {
             FileKind::Directory => 0o040_000,
             FileKind::Link => 0o120_000,
             FileKind::Device => 0o020_000,
+            FileKind::NamedPipe => 0o010_000,
         };
         let day = |time| jiff::fmt::strtime::format("%Y-%m-%d %H:%M:%S.%N +0000", &zoned(time)).unwrap_or_default();
         let text = match given.value('c').or(given.value('P')) {

@@ -186,7 +186,7 @@ impl Listing {
                     text.push('/');
                 }
             }
-            FileKind::Directory | FileKind::File | FileKind::Device => {}
+            FileKind::Directory | FileKind::File | FileKind::Device | FileKind::NamedPipe => {}
         }
         text
     }

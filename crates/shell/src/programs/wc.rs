@@ -25,7 +25,7 @@ pub(super) async fn wc(shell: &mut Shell, arguments: &[String]) -> Done {
         let Some(mut reader) = open(shell, "wc", path).await else {
             status = 1;
             // As `wc` does for what it could open but not read.
-            if shell.reader_of(path).is_err_and(|why| why == "Is a directory") {
+            if shell.is_directory(path) {
                 rows.push(([0; 5], path.clone()));
             }
             continue;

@@ -8,5 +8,6 @@ pub use pipe::pipe;
 pub use reader::Reader;
 pub use writer::{Broken, Writer};
 
+pub(super) use pipe::{Fifo, FifoPlace};
 pub(super) use reader::{Endless, Line};
 pub(super) use writer::{NotWritten, WriterObserver};

@@ -1,21 +1,73 @@
 //! A bounded pipe of bytes between two futures.
 
 use super::{Broken, Reader, Writer};
+use crate::bounds::Held;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 /// A pipe that holds up to `capacity` bytes. It ends for the reader when all writers are dropped, and breaks for the
 /// writers when all readers are.
 #[must_use]
 pub fn pipe(capacity: usize) -> (Writer, Reader) {
-    let channel = Arc::new(Channel { capacity: capacity.max(1), state: Mutex::default() });
-    (Writer::pipe(WriteEnd::new(Arc::clone(&channel))), Reader::pipe(ReadEnd::new(channel)))
+    let channel = Arc::new(Channel { capacity: capacity.max(1), state: Mutex::default(), _held: None });
+    (Writer::pipe(WriteEnd::new(Arc::clone(&channel), None)), Reader::pipe(ReadEnd::new(channel, None)))
+}
+
+/// Named pipe, which is opened at each end as often as is asked for.
+pub(crate) struct Fifo(Arc<Channel>);
+
+/// Place of a named pipe, which is there as long as one of its ends is open.
+pub(crate) struct FifoPlace(Weak<Channel>);
+
+impl FifoPlace {
+    pub(crate) fn get(&self) -> Option<Fifo> {
+        self.0.upgrade().map(Fifo)
+    }
+}
+
+impl Fifo {
+    /// Makes a channel in memory that its opener has taken.
+    pub(crate) fn new(capacity: usize, held: Held) -> Self {
+        Self(Arc::new(Channel { capacity, state: Mutex::default(), _held: Some(held) }))
+    }
+
+    pub(crate) fn place(&self) -> FifoPlace {
+        FifoPlace(Arc::downgrade(&self.0))
+    }
+
+    /// Opens both ends at once.
+    pub(crate) fn open_both(&self) -> (Reader, Writer) {
+        let reader = self.open_to_read();
+        let writer = self.open_to_write();
+        (reader, writer)
+    }
+
+    /// Opens the read end. Reading waits for the first writer.
+    pub(crate) fn open_to_read(&self) -> Reader {
+        let mut state = self.0.lock();
+        state.readers_opened += 1;
+        let seen = if state.writers > 0 { None } else { Some(state.writers_opened) };
+        state.wake_all();
+        drop(state);
+        Reader::pipe(ReadEnd::new(Arc::clone(&self.0), seen))
+    }
+
+    /// Opens the write end. Writing waits for the first reader.
+    pub(crate) fn open_to_write(&self) -> Writer {
+        let mut state = self.0.lock();
+        state.writers_opened += 1;
+        let seen = if state.readers > 0 { None } else { Some(state.readers_opened) };
+        state.wake_all();
+        drop(state);
+        Writer::pipe(WriteEnd::new(Arc::clone(&self.0), seen))
+    }
 }
 
 struct Channel {
     capacity: usize,
     state: Mutex<State>,
+    _held: Option<Held>,
 }
 
 #[derive(Default)]
@@ -23,6 +75,9 @@ struct State {
     bytes: VecDeque<u8>,
     readers: usize,
     writers: usize,
+    /// Times that a named pipe was opened at this end.
+    readers_opened: u64,
+    writers_opened: u64,
     waiting: Vec<Waker>,
 }
 
@@ -47,12 +102,26 @@ impl Channel {
 }
 
 /// Read end of a pipe.
-pub(super) struct ReadEnd(Arc<Channel>);
+pub(super) struct ReadEnd {
+    channel: Arc<Channel>,
+    /// Writers that a named pipe had had when this end was opened without one: there is no end before the next.
+    seen: Option<u64>,
+}
 
 impl ReadEnd {
-    fn new(channel: Arc<Channel>) -> Self {
+    fn new(channel: Arc<Channel>, seen: Option<u64>) -> Self {
         channel.lock().readers += 1;
-        Self(channel)
+        Self { channel, seen }
+    }
+
+    /// Waits for the other end of a named pipe to be opened.
+    pub(super) fn poll_opened(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.channel.lock();
+        if self.seen.is_none_or(|seen| state.writers_opened > seen) {
+            return Poll::Ready(());
+        }
+        state.wait(context);
+        Poll::Pending
     }
 
     /// Takes up to `most` bytes, through the first `stop` if one is given; none at the end.
@@ -63,9 +132,9 @@ impl ReadEnd {
         most: usize,
         stop: Option<u8>,
     ) -> Poll<usize> {
-        let mut state = self.0.lock();
+        let mut state = self.channel.lock();
         if state.bytes.is_empty() {
-            if state.writers == 0 {
+            if state.writers == 0 && self.seen.is_none_or(|seen| state.writers_opened > seen) {
                 return Poll::Ready(0);
             }
             state.wait(context);
@@ -82,13 +151,13 @@ impl ReadEnd {
 
 impl Clone for ReadEnd {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.0))
+        Self::new(Arc::clone(&self.channel), self.seen)
     }
 }
 
 impl Drop for ReadEnd {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.channel.lock();
         state.readers -= 1;
         if state.readers == 0 {
             state.bytes = VecDeque::new();
@@ -98,7 +167,11 @@ impl Drop for ReadEnd {
 }
 
 /// Write end of a pipe.
-pub(super) struct WriteEnd(Arc<Channel>);
+pub(super) struct WriteEnd {
+    channel: Arc<Channel>,
+    /// Readers that a named pipe had had when this end was opened without one: it is not broken before the next.
+    seen: Option<u64>,
+}
 
 /// Observer of a pipe's writers, which is none of them.
 pub(crate) struct PipeObserver(Arc<Channel>);
@@ -111,21 +184,35 @@ impl PipeObserver {
 
 impl WriteEnd {
     pub(super) fn observe(&self) -> PipeObserver {
-        PipeObserver(Arc::clone(&self.0))
+        PipeObserver(Arc::clone(&self.channel))
     }
 
-    fn new(channel: Arc<Channel>) -> Self {
+    fn new(channel: Arc<Channel>, seen: Option<u64>) -> Self {
         channel.lock().writers += 1;
-        Self(channel)
+        Self { channel, seen }
+    }
+
+    /// Waits for the other end of a named pipe to be opened.
+    pub(super) fn poll_opened(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.channel.lock();
+        if self.seen.is_none_or(|seen| state.readers_opened > seen) {
+            return Poll::Ready(());
+        }
+        state.wait(context);
+        Poll::Pending
     }
 
     /// Puts in as many bytes as there is room for.
     pub(super) fn poll_write(&self, context: &Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Broken>> {
-        let mut state = self.0.lock();
+        let mut state = self.channel.lock();
         if state.readers == 0 {
-            return Poll::Ready(Err(Broken));
+            if self.seen.is_none_or(|seen| state.readers_opened > seen) {
+                return Poll::Ready(Err(Broken));
+            }
+            state.wait(context);
+            return Poll::Pending;
         }
-        let room = self.0.capacity.saturating_sub(state.bytes.len());
+        let room = self.channel.capacity.saturating_sub(state.bytes.len());
         if room == 0 {
             state.wait(context);
             return Poll::Pending;
@@ -139,13 +226,13 @@ impl WriteEnd {
 
 impl Clone for WriteEnd {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.0))
+        Self::new(Arc::clone(&self.channel), self.seen)
     }
 }
 
 impl Drop for WriteEnd {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.channel.lock();
         state.writers -= 1;
         if state.writers == 0 {
             state.wake_all();

@@ -120,6 +120,13 @@ impl Reader {
         Self(Source::Pipe(end))
     }
 
+    /// Waits for a writer of a named pipe, as opening it does.
+    pub(crate) async fn opened(&self) {
+        if let Source::Pipe(end) = &self.0 {
+            poll_fn(|context| end.poll_opened(context)).await;
+        }
+    }
+
     /// Reads what is there, at most as much as `out` holds; waits for the first byte. 0: the end.
     pub async fn read(&mut self, out: &mut [u8]) -> usize {
         let mut bytes = Vec::new();

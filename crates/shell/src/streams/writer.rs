@@ -106,6 +106,13 @@ impl Writer {
         Self(Goal::Pipe(end))
     }
 
+    /// Waits for a reader of a named pipe, as opening it does.
+    pub(crate) async fn opened(&self) {
+        if let Goal::Pipe(end) = &self.0 {
+            poll_fn(|context| end.poll_opened(context)).await;
+        }
+    }
+
     /// Returns an observer of this writer and its clones.
     pub(crate) fn observe(&self) -> WriterObserver {
         match &self.0 {

@@ -425,7 +425,7 @@ async fn awk_is_bounded() {
     ] {
         let script = format!("awk '{doubled}{work}}}' > /dev/null");
         let script = script.replace("} function f(a) { return f(a) }}'", "}}'");
-        yields_and_ends(&script).await;
+        ends_and_yields(&script).await;
     }
     for (work, code, part) in [
         ("while (1) x = x x", 2, "memory exhausted"),
@@ -733,6 +733,48 @@ async fn make_is_bounded() {
 }
 
 #[tokio::test]
+async fn named_pipes_are_bounded_and_end_with_the_script() {
+    let quota = FilesQuota { bytes: 10, count: 3 };
+    says(&ran(&Fake::with_quota(quota), "mkfifo a b c d", "").await, 1, "'d': Disk quota exceeded");
+    // Each that is open takes memory.
+    let open = "f() { for ((i = 3; i < 250; i++)); do mkfifo $1$i; eval \"exec $i<>$1$i\"; done; (f ${1}x); }; f p";
+    let full = bounded(open).await;
+    assert!(full.stderr.contains("Cannot allocate memory"), "{full:?}");
+    says(&bounded("mkfifo p; for ((i = 3; i < 250; i++)); do eval \"exec $i<>p\"; done").await, 0, "");
+    let open = "mkfifo p; for i in {1..2000}; do cat p & done";
+    let open = tokio::time::timeout(Duration::from_secs(5), ran(&Fake::new(), open, "")).await;
+    assert!(open.is_err(), "those that wait wait on");
+    says(&bounded("mkfifo p; yes > p & cat p > /dev/null").await, 137, "steps");
+    yields_and_ends("mkfifo p; yes > p & cat p > /dev/null").await;
+    yields_and_ends("while :; do mkfifo p; rm p; done").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_the_other_end_of_a_named_pipe_is_told_and_interrupted() {
+    for wait in ["cat p", "cat < p", "echo x > p", "tee p < /dev/null > p"] {
+        let waits = ran(&Fake::new(), &format!("mkfifo p; timeout 60 bash -c '{wait}'; echo $?"), "").await;
+        says(&waits, 0, "p: waiting for the other end of the named pipe to be opened");
+        assert_eq!(waits.stdout, "124\n");
+    }
+    let killed = ran(&Fake::new(), "mkfifo p; cat p & sleep 1; kill $!; wait $!; echo $?", "").await;
+    assert_eq!((killed.stdout.as_str(), killed.stderr.as_str()), ("143\n", ""));
+    let crossed = "mkfifo a b; (cat < a; echo > b) & timeout 60 bash -c 'cat < b; echo > a'; echo $?; kill %1";
+    let crossed = ran(&Fake::new(), crossed, "").await;
+    says(&crossed, 0, "a: waiting for the other end");
+    assert!(crossed.stderr.contains("b: waiting for the other end") && crossed.stdout == "124\n", "{crossed:?}");
+}
+
+#[tokio::test]
+async fn named_pipes_outlive_their_script() {
+    let host = Fake::new();
+    assert_eq!(ran(&host, "mkfifo p; ls -l | tail -c 2", "").await.stdout, "p\n");
+    let (read, written) = tokio::join!(ran(&host, "cat p", ""), ran(&host, "echo hi > p", ""));
+    assert_eq!((read.stdout.as_str(), written.code), ("hi\n", 0));
+    // Nothing is left in it, and it can be opened again.
+    assert_eq!(ran(&host, "echo again > p & cat p; [ -p p ] && rm p; ls", "").await.stdout, "again\n");
+}
+
+#[tokio::test]
 async fn trees_are_shown_as_deep_as_allowed() {
     let deep = "p=d; for i in {1..120}; do p=$p/d; done; mkdir -p $p;";
     let ran = bounded(&format!("{deep} tree; diff -r d d; cp -r d e; diff -r d e; gzip -r d")).await;
@@ -948,6 +990,8 @@ fn nonsense_never_panics() {
         "unzip -l a.zip ",
         "jq -n '.",
         "make -f - <<< 'a: ; ",
+        "mkfifo p; ",
+        "p& ",
         "bc -l <<< '1",
         "bc <<< 'define f(x){",
         "| ",

@@ -7,6 +7,7 @@ use regex::Regex;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Selection of what is compared with bash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +45,13 @@ fn real(script: &str, input: &str) -> (String, String, i32) {
 
 fn ours(script: &str, input: &str) -> (String, String, i32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let ran = runtime.block_on(ran(&Fake::new(), script, input));
-    (ran.stdout, ran.stderr, ran.code)
+    let host = Fake::new();
+    let ran =
+        runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), ran(&host, script, input)).await });
+    match ran {
+        Ok(ran) => (ran.stdout, ran.stderr, ran.code),
+        Err(_) => (String::new(), "it does not end".to_owned(), -1),
+    }
 }
 
 static TIME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+m\d+\.\d{3}s").expect("a pattern"));

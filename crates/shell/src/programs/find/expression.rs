@@ -435,7 +435,8 @@ fn kinds(word: &str, text: &str) -> Result<Vec<FileKind>, String> {
             "d" => kinds.push(FileKind::Directory),
             "l" => kinds.push(FileKind::Link),
             "c" => kinds.push(FileKind::Device),
-            "b" | "p" | "s" => {}
+            "p" => kinds.push(FileKind::NamedPipe),
+            "b" | "s" => {}
             letter => return Err(format!("Unknown argument to {word}: {letter}")),
         }
     }

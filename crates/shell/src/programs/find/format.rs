@@ -59,6 +59,7 @@ fn field(letter: char, time_letter: Option<char>, found: &Found) -> Option<Strin
             FileKind::Directory => "d",
             FileKind::Link => "l",
             FileKind::Device => "c",
+            FileKind::NamedPipe => "p",
         }
         .to_owned(),
         'a' | 'A' => time(entry.accessed, time_letter),

@@ -178,7 +178,7 @@ fn test_holds(shell: &Shell, test: &Test, found: &Found) -> bool {
         Test::Empty => match entry.kind {
             FileKind::File => entry.size == 0,
             FileKind::Directory => lock(&shell.tree).list(&shell.path(path), 1).is_ok_and(|entries| entries.is_empty()),
-            FileKind::Link | FileKind::Device => false,
+            FileKind::Link | FileKind::Device | FileKind::NamedPipe => false,
         },
         Test::Size { count, unit } => count.takes(entry.size.div_ceil(*unit)),
         Test::Age(Age { time, unit, count }) => {

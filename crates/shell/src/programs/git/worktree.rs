@@ -72,7 +72,7 @@ impl Repository<'_> {
                     continue;
                 }
                 let wanted = (!ignored || index.contains_key(&path)) && operands.have(&path);
-                if wanted && entry.kind != FileKind::Device {
+                if wanted && !matches!(entry.kind, FileKind::Device | FileKind::NamedPipe) {
                     let is_known = match looked {
                         Looked::All | Looked::Ignored => true,
                         Looked::In(known) => {

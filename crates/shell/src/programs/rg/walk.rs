@@ -249,7 +249,9 @@ impl Walk {
                 }
                 let full = format!("{directory}{}", entry.name);
                 let is_directory = entry.kind == FileKind::Directory;
-                if entry.kind == FileKind::Device || !self.wants(shell, &mut rules, &full, is_directory).await? {
+                if matches!(entry.kind, FileKind::Device | FileKind::NamedPipe)
+                    || !self.wants(shell, &mut rules, &full, is_directory).await?
+                {
                     continue;
                 }
                 if !held.grow(2 * path.len() + name.len() + full.len() + 300) {

@@ -129,7 +129,7 @@ impl Packer {
                 target = entry.link_target.clone().unwrap_or_default();
                 Kind::SymbolicLink
             }
-            FileKind::Device => {
+            FileKind::Device | FileKind::NamedPipe => {
                 shell.error("tar", &format!("{name}: Unknown file type; file ignored")).await;
                 return Ok(());
             }
