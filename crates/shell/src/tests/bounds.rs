@@ -395,6 +395,24 @@ async fn yields_and_ends(text: &str) {
     assert!(started.elapsed() < Duration::from_secs(20), "{text}: {:?}", started.elapsed());
 }
 
+/// Runs a script to its end, and asserts that others of its thread get their turn all the while.
+async fn ends_and_yields(text: &str) {
+    let mut longest = Duration::ZERO;
+    let other = async {
+        loop {
+            let before = Instant::now();
+            tokio::task::yield_now().await;
+            longest = longest.max(before.elapsed());
+        }
+    };
+    tokio::select! {
+        _ = bounded(text) => {}
+        () = other => {}
+    }
+    // Longer than a single step may take, as other tests run meanwhile.
+    assert!(longest < Duration::from_millis(500), "{text}: {longest:?}");
+}
+
 #[tokio::test]
 async fn awk_is_bounded() {
     let doubled = "BEGIN{x=\"0\"; while (length(x) < 1000000) x = x x; ";
@@ -670,6 +688,23 @@ async fn bc_is_bounded() {
         let ran = bounded(&format!("printf -- '{}\\n' | bc", text.repeat(10_000))).await;
         assert!(ran.code == 0 && ran.stderr.contains("nested too deeply"), "{text}: {ran:?}");
     }
+    for input in [
+        "yes 1+ | head -c 10000000 | tr -d '\\n' | sed 's/$/1/'",
+        "head -c 250000 /dev/zero | sed 's/$/1/'",
+        "cat /dev/zero",
+        "echo 'scale=10^9;1/3'",
+        "echo 'scale=49000;x=sqrt(2)'",
+        "echo 'scale=49000;x=l(7^50000)'",
+        "echo 'x=7^55000;obase=257;x'",
+        "echo 'scale=50000;x=1/7;obase=3;x'",
+        "echo 'x=7^58000;scale=100;y=x/(x-1);y=x%(x-1);y=sqrt(x)'",
+        "{ echo 'ibase=3'; head -c 49000 /dev/zero | tr '\\0' 2; echo; }",
+    ] {
+        let script = format!("{input} | bc -l > /dev/null 2> /dev/null");
+        ends_and_yields(&script).await;
+    }
+    says(&bounded("yes 1+ | head -c 10000000 | tr -d '\\n' | sed 's/$/1/' | bc").await, 1, "too long");
+    says(&bounded("echo '2^2^30' | bc").await, 1, "memory exhausted");
     // Memory is given back when a call ends.
     let calls = "define f(x){auto a,b[];a=x;b[1]=a;return a+1}\\nfor(i=0;i<300000;i++)y=f(y)\\ny\\n";
     assert_eq!(bounded(&format!("printf '{calls}' | bc")).await.stdout, "300000\n");
@@ -728,6 +763,31 @@ async fn make_is_bounded() {
         let shown: String = ran.stderr.chars().take(300).collect();
         assert!(ran.code == 2 && ran.stderr.contains(part), "{part}: {} {shown}", ran.code);
     }
+    for input in [
+        "yes '' | head -c 10000000",
+        "yes '\\' | head -c 10000000",
+        "yes 'a:: ; :' | head -c 1000000",
+        "yes 'a: ; :' | head -c 2000000",
+        "yes x=1 | head -c 10000000",
+        "{ printf 'a: '; yes b | head -c 5000000 | tr '\\n' ' '; }",
+        "{ yes '%a' | head -c 500000 | tr '\\n' ' '; echo ': ;'; echo 'a: q'; }",
+        "{ yes '# x' | head -c 10000000; }",
+        "for i in {1..100000}; do echo \"t$i: ; :\"; done",
+        "{ for i in {1..900}; do echo \"%: %.$i\"; echo '\t:'; done; echo 'all: a b c d'; }",
+        "cat /dev/zero",
+        "{ printf 'x = $('; yes 'sort ' | head -c 500000 | tr '\\n' ' '; }",
+    ] {
+        let script = format!("{input} | make -f - > /dev/null 2> /dev/null");
+        ends_and_yields(&script).await;
+    }
+    says(&bounded("yes 'a:: ; :' | head -c 1000000 | make -f -").await, 2, "memory exhausted");
+    says(
+        &bounded("{ printf 'a: '; yes b | head -c 5000000 | tr '\\n' ' '; } | make -f -").await,
+        2,
+        "memory exhausted",
+    );
+    let many = "{ yes '%a' | head -c 500000 | tr '\\n' ' '; echo ': ; :'; echo 'a: q'; } | make -f -";
+    says(&bounded(many).await, 2, "too many rules of patterns");
     says(&bounded("yes 'a: b' | make -f -").await, 2, "memory exhausted");
     says(&bounded("yes | tr -d '\\n' | make -f -").await, 2, "memory exhausted");
 }

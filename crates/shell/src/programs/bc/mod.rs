@@ -99,13 +99,13 @@ async fn run(shell: &Shell, machine: &mut Machine<'_>, mut sources: Vec<(String,
     loop {
         // An item is compiled anew with each of its lines.
         shell.step(1 + text.len() as u64 / 64).await?;
+        if text.len() > MAX_ITEM {
+            return Err(shell.fails("bc", "the item is too long").await);
+        }
         let compiled = if text.is_empty() && !is_whole { None } else { compile(machine, &text, line, is_whole) };
         let Some(compiled) = compiled else {
             if is_whole {
                 return Ok(0);
-            }
-            if text.len() > MAX_ITEM {
-                return Err(shell.fails("bc", "the item is too long").await);
             }
             let is_read = match &mut lines {
                 Some(lines) => read_line(shell, lines, &mut text).await?,

@@ -234,7 +234,8 @@ impl Make<'_> {
     /// Expands all lines of a recipe.
     async fn expand_recipe(&mut self, recipe: &Recipe) -> Result<Vec<Command>> {
         let first = recipe.lines.first().map_or(recipe.line, |line| line.number);
-        let mut commands = Vec::new();
+        let mut commands: Vec<Command> = Vec::new();
+        let is_one = self.specials.contains_key(".ONESHELL");
         for (at, line) in recipe.lines.iter().enumerate() {
             self.shell.step(1).await?;
             self.position = Some((Arc::clone(&recipe.file), line.number));
@@ -248,6 +249,13 @@ impl Make<'_> {
             for part in split_commands(&text) {
                 let part = part.trim_start_matches([' ', '\t', '@', '+', '-', '\n']);
                 if part.trim().is_empty() {
+                    continue;
+                }
+                // All lines are one script, with the flags of the first.
+                if is_one && let Some(script) = commands.first_mut() {
+                    script.text.push('\n');
+                    script.text.push_str(part);
+                    script.is_always_run |= runs_make;
                     continue;
                 }
                 commands.push(Command {

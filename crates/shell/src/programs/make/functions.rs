@@ -4,7 +4,6 @@ use super::variables::{Flavor, MAX_EXPANSION, Origin};
 use super::{Failure, Make, Result};
 use crate::state::absolute;
 use proofbox_vfs::lock;
-use std::collections::BTreeSet;
 
 /// Names of functions, each with the number of its arguments; the last has all commas that are left.
 const FUNCTIONS: &[(&str, usize)] = &[
@@ -221,8 +220,10 @@ impl Make<'_> {
             "filter-out" => self.filter(first, second, false).await,
             "sort" => {
                 self.shell.step(first.len() as u64 / 64).await?;
-                let words: BTreeSet<&str> = first.split_whitespace().collect();
-                Ok(words.into_iter().collect::<Vec<_>>().join(" "))
+                let mut words: Vec<&str> = first.split_whitespace().collect();
+                words.sort_unstable();
+                words.dedup();
+                Ok(words.join(" "))
             }
             "words" => Ok(first.split_whitespace().count().to_string()),
             "firstword" => Ok(first.split_whitespace().next().unwrap_or_default().to_owned()),

@@ -3,18 +3,22 @@
 use super::functions::{Pattern, with_stem};
 use super::rules::{PatternRule, Recipe, RecipeLine, Target};
 use super::variables::{Assignment, Flavor, Operator, Origin, find_outside};
-use super::{Make, Result};
+use super::{Failure, Make, Result};
 use crate::programs::input::Content;
 use futures_util::future::BoxFuture;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Conditions within each other.
 const MAX_CONDITIONS: usize = 100;
 /// Makefiles that include each other.
 const MAX_INCLUDES: usize = 20;
+/// Longest line that is read, in bytes, those that backslashes join to it included.
+const MAX_LINE: usize = 1 << 20;
 /// Memory of what a makefile is read into, for each of its bytes.
 const MEMORY_A_BYTE: usize = 4;
+
+/// Memory of a warning, without the names in it.
+const MEMORY_OF_WARNING: usize = 100;
 
 /// Condition around the lines that are read.
 struct Condition {
@@ -40,28 +44,42 @@ struct OpenRule {
 }
 
 /// Progress in one makefile.
-struct Reader {
-    lines: VecDeque<(usize, String)>,
+struct Reader<'t> {
+    lines: LogicalLines<'t>,
     conditions: Vec<Condition>,
     rule: Option<OpenRule>,
 }
 
-/// Splits a text into lines, each with its number. A backslash at the end of one joins the next.
-fn logical_lines(text: &str, first: usize) -> VecDeque<(usize, String)> {
-    let mut lines: VecDeque<(usize, String)> = VecDeque::new();
-    let mut goes_on = false;
-    for (at, line) in text.split('\n').enumerate() {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        match lines.back_mut().filter(|_| goes_on) {
-            Some((_, before)) => {
-                before.push('\n');
-                before.push_str(line);
+/// Lines of a text, each with its number. A backslash at the end of one joins the next.
+struct LogicalLines<'t> {
+    /// None: there are no more.
+    rest: Option<&'t str>,
+    number: usize,
+}
+
+impl Iterator for LogicalLines<'_> {
+    type Item = (usize, String);
+
+    fn next(&mut self) -> Option<(usize, String)> {
+        let first = self.number;
+        let mut whole = String::new();
+        let mut is_joined = false;
+        while let Some(rest) = self.rest.take() {
+            let (line, rest) = rest.split_once('\n').map_or((rest, None), |(line, rest)| (line, Some(rest)));
+            self.rest = rest;
+            self.number += 1;
+            if is_joined {
+                whole.push('\n');
             }
-            None => lines.push_back((first + at, line.to_owned())),
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            whole.push_str(line);
+            is_joined = (line.len() - line.trim_end_matches('\\').len()) % 2 == 1;
+            if !is_joined {
+                return Some((first, whole));
+            }
         }
-        goes_on = (line.len() - line.trim_end_matches('\\').len()) % 2 == 1;
+        is_joined.then_some((first, whole))
     }
-    lines
 }
 
 /// Makes one line of those that backslashes join.
@@ -210,10 +228,14 @@ impl Make<'_> {
 
     async fn read_text(&mut self, text: &str, file: &str, first: usize) -> Result<()> {
         let file: Arc<str> = Arc::from(file);
-        let mut reader = Reader { lines: logical_lines(text, first), conditions: Vec::new(), rule: None };
-        while let Some((number, line)) = reader.lines.pop_front() {
+        let mut reader =
+            Reader { lines: LogicalLines { rest: Some(text), number: first }, conditions: Vec::new(), rule: None };
+        while let Some((number, line)) = reader.lines.next() {
             self.shell.step(1 + line.len() as u64 / 256).await?;
             self.position = Some((Arc::clone(&file), number));
+            if line.len() > MAX_LINE {
+                return Err(Failure::Memory);
+            }
             self.read_line(&mut reader, number, &line).await?;
         }
         if !reader.conditions.is_empty() {
@@ -222,7 +244,7 @@ impl Make<'_> {
         self.close_rule(&mut reader)
     }
 
-    async fn read_line(&mut self, reader: &mut Reader, number: usize, line: &str) -> Result<()> {
+    async fn read_line(&mut self, reader: &mut Reader<'_>, number: usize, line: &str) -> Result<()> {
         let counts = reader.conditions.iter().all(|condition| condition.holds);
         if let Some(recipe) = line.strip_prefix('\t') {
             match &mut reader.rule {
@@ -293,7 +315,7 @@ impl Make<'_> {
         Ok(())
     }
 
-    async fn read_condition(&mut self, reader: &mut Reader, word: &str, rest: &str, counts: bool) -> Result<()> {
+    async fn read_condition(&mut self, reader: &mut Reader<'_>, word: &str, rest: &str, counts: bool) -> Result<()> {
         match word {
             "endif" => match reader.conditions.pop() {
                 Some(_) => Ok(()),
@@ -342,7 +364,7 @@ impl Make<'_> {
     }
 
     /// Reads the lines up to `endef`.
-    async fn read_definition(&mut self, reader: &mut Reader, line: &str) -> Result<()> {
+    async fn read_definition(&mut self, reader: &mut Reader<'_>, line: &str) -> Result<()> {
         let (mut origin, mut is_exported) = (Origin::File, false);
         let mut rest = line;
         let head = loop {
@@ -367,7 +389,7 @@ impl Make<'_> {
         let mut value = Vec::new();
         let mut depth = 1;
         loop {
-            let Some((_, line)) = reader.lines.pop_front() else {
+            let Some((_, line)) = reader.lines.next() else {
                 return self.fatal("missing 'endef', unterminated 'define'");
             };
             self.shell.step(1).await?;
@@ -412,7 +434,7 @@ impl Make<'_> {
     }
 
     /// Reads the line of a rule: targets, prerequisites, and maybe the first line of its recipe.
-    async fn read_rule(&mut self, reader: &mut Reader, number: usize, line: &str, is_recipe: bool) -> Result<()> {
+    async fn read_rule(&mut self, reader: &mut Reader<'_>, number: usize, line: &str, is_recipe: bool) -> Result<()> {
         let colon = find_outside(line, &[':', '#']).filter(|at| line[*at..].starts_with(':'));
         if let Some(colon) = colon
             && let Some(assignment) = assignment_of(line[colon + 1..].trim_start_matches(':'))
@@ -493,7 +515,7 @@ impl Make<'_> {
     }
 
     /// Puts a rule whose recipe has been read among the others.
-    fn close_rule(&mut self, reader: &mut Reader) -> Result<()> {
+    fn close_rule(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let Some(rule) = reader.rule.take() else { return Ok(()) };
         let file = self.position.as_ref().map(|(file, _)| Arc::clone(file)).unwrap_or_default();
         let wanted = rule.pattern.iter().flat_map(|(_, wanted)| wanted);
@@ -517,21 +539,22 @@ impl Make<'_> {
             } else if is_special(name) {
                 self.specials.insert(name.clone(), rule.prerequisites.clone());
             } else {
-                self.add_target(&rule, name, recipe.as_ref(), &file);
+                self.add_target(&rule, name, recipe.as_ref(), &file)?;
             }
         }
         Ok(())
     }
 
     /// Adds what a rule says to one of its targets.
-    fn add_target(&mut self, rule: &OpenRule, name: &str, recipe: Option<&Arc<Recipe>>, file: &Arc<str>) {
+    fn add_target(&mut self, rule: &OpenRule, name: &str, recipe: Option<&Arc<Recipe>>, file: &Arc<str>) -> Result<()> {
         let mut prerequisites = rule.prerequisites.clone();
         let mut stem = None;
         if let Some((pattern, wanted)) = &rule.pattern {
             let Some(found) = Pattern::new(pattern).stem(name) else {
                 let what = format!("{}target '{name}' doesn't match the target pattern\n", self.place());
+                self.grow(what.len() + MEMORY_OF_WARNING)?;
                 self.warnings.push(what);
-                return;
+                return Ok(());
             };
             prerequisites = wanted.iter().map(|wanted| with_stem(wanted, found)).collect();
             stem = Some(found.to_owned());
@@ -543,8 +566,12 @@ impl Make<'_> {
         if let (Some(known), Some(recipe), false) = (&known, recipe, rule.is_double) {
             let first = |recipe: &Recipe| recipe.lines.first().map_or(recipe.line, |line| line.number);
             let (new, old) = (first(recipe), first(known));
+            self.grow(2 * (file.len() + name.len() + MEMORY_OF_WARNING))?;
             self.warnings.push(format!("{file}:{new}: warning: overriding recipe for target '{name}'\n"));
             self.warnings.push(format!("{file}:{old}: warning: ignoring old recipe for target '{name}'\n"));
+        }
+        if let Some(known) = known.as_ref().filter(|_| recipe.is_some() && rule.is_double) {
+            self.grow(known.lines.len() * std::mem::size_of::<RecipeLine>())?;
         }
         let target = self.target_mut(name);
         target.order_only.extend(rule.order_only.iter().cloned());
@@ -565,6 +592,7 @@ impl Make<'_> {
             });
             target.stem = stem;
         }
+        Ok(())
     }
 
     fn target_mut(&mut self, name: &str) -> &mut Target {

@@ -22,6 +22,8 @@ const FAILURE: i32 = 2;
 const OUT_OF_DATE: i32 = 1;
 /// Rules of patterns.
 const MAX_PATTERNS: usize = 1000;
+/// Targets and prerequisites of all rules of patterns: a search looks at all of them, again and again.
+const MAX_PATTERN_NAMES: usize = 4000;
 
 const USAGE: &str = "\
 Usage: make [options] [target] ...
@@ -275,7 +277,8 @@ impl Make<'_> {
         for warning in std::mem::take(&mut self.warnings) {
             self.shell.say(&warning).await;
         }
-        if self.patterns.len() > MAX_PATTERNS {
+        let names = self.patterns.iter().map(|rule| rule.targets.len() + rule.prerequisites.len());
+        if self.patterns.len() > MAX_PATTERNS || names.sum::<usize>() > MAX_PATTERN_NAMES {
             return self.fatal("too many rules of patterns");
         }
         let chosen = self.value(".DEFAULT_GOAL").await?;

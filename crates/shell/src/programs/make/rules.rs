@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Rules of patterns that follow each other to make one file, but for the last.
 const MAX_CHAIN: usize = 4;
 /// Rules that one search looks at, those of files in between included.
-const MAX_TRIED: usize = 500;
+const MAX_TRIED: usize = 100;
 
 #[derive(Debug, Clone)]
 pub(super) struct RecipeLine {
