@@ -322,7 +322,7 @@ impl Make<'_> {
         // A make within it is as deep in the stack as the references around are.
         inner.level += self.nesting;
         inner.functions = Arc::default();
-        let exports_all = self.exports_all;
+        let exports_all = self.exports_all || self.specials.contains_key(".EXPORT_ALL_VARIABLES");
         let is_exported = |name: &str, variable: &Variable| {
             let is_chosen = exports_all && variable.origin >= Origin::File && crate::expand::is_name(name);
             variable.is_exported || is_chosen
