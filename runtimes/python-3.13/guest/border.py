@@ -82,7 +82,7 @@ READABLE = {
     "__version__": "modules",
     "__author__": "modules",
     "__all__": "modules",
-    "__init__": "called by tests of classes",
+    "__init__": "called by tests of classes, which look at its parameters, too",
     "__post_init__": "the same",
     "__cause__": "exceptions",
     "__context__": "exceptions",
@@ -92,6 +92,7 @@ READABLE = {
     "__code__": "inspect.iscoroutinefunction, which mock asks of what it replaces",
     "__defaults__": "functions",
     "__kwdefaults__": "functions",
+    "__closure__": "the same: tests of closures",
 }
 # Other names with one underscore are asked for by the tests' own code only, never by a library's.
 

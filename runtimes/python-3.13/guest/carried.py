@@ -142,6 +142,11 @@ def watch(text):
     conf.LazySettings.configure = configure
 
 
+def _is_copy(given):
+    """Whether a dict is one of the candidate's that does not change there when it does here."""
+    return id(given) not in side.state.shared.numbers and any(given is each for each in side.state.candidate.copies)
+
+
 def _prepare_mock():
     enter, exit_ = mock._patch.__enter__, mock._patch.__exit__
     patch_dict = mock._patch_dict._patch_dict
@@ -158,7 +163,7 @@ def _prepare_mock():
 
     def _patch_dict(self):
         patch_dict(self)
-        if self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in side.state.candidate.copies):
+        if self.in_dict is sys.modules or _grading() and _is_copy(self.in_dict):
             grader.note_inexpressible("mock.patch.dict")
 
     mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__

@@ -528,12 +528,17 @@ def ask(*request):
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(False)
-        for number, name, own in state.streams:
-            stream = getattr(sys, name)
-            if stream is not own:
-                text = _proofbox.printed(number)
-                if text:
-                    stream.write(text.decode("utf-8", "replace"))
+        show_printed(state)
+
+
+def show_printed(state):
+    """Shows what the candidate has printed where the tests have it shown."""
+    for number, name, own in state.streams:
+        stream = getattr(sys, name)
+        if stream is not own:
+            text = _proofbox.printed(number)
+            if text:
+                stream.write(text.decode("utf-8", "replace"))
 
 
 # Requests for what has a name, and what may be an exception class.

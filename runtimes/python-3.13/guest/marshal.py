@@ -4,6 +4,7 @@ be, `restore(name, payload)` makes the value again, of exactly the same type. Al
 
 import array
 import collections
+import collections.abc
 import datetime
 import decimal
 import fractions
@@ -62,7 +63,7 @@ def _viewed(view, copy):
 def _is_type(value):
     """Whether annotations can be made of it on the other side: a class, `list[int]`, a form of typing, None."""
     kind = type(value)
-    if kind is types.GenericAlias:
+    if kind is types.GenericAlias or kind is _CALLABLE:
         return isinstance(value.__origin__, type)
     return isinstance(value, type) or value is None or kind.__module__ == "typing" and kind in REDUCERS
 
@@ -94,10 +95,23 @@ def _make_union(members):
     return functools.reduce(operator.or_, members)
 
 
+def _make_forward(text):
+    """A name of a class within an annotation (`Optional["Node"]`): looked up as annotations that are text are."""
+    try:
+        return typing.ForwardRef(text)
+    except SyntaxError:
+        raise CannotCross("no annotation") from None
+
+
 def _make_generic(payload):
     origin, arguments = payload
     if not isinstance(origin, type):
         raise CannotCross("no generic type")
+    if origin is collections.abc.Callable:
+        if not arguments:
+            raise CannotCross("no generic type")
+        *parameters, result = arguments
+        return origin[parameters[0] if parameters == [...] else parameters, result]
     return types.GenericAlias(origin, arguments)
 
 
@@ -107,6 +121,7 @@ _FORMS = frozenset(
     "MutableMapping Collection Container Generator Awaitable Coroutine AsyncIterable AsyncIterator Callable Union Literal".split()
 )
 _PATTERN = type(re.compile(""))
+_CALLABLE = type(collections.abc.Callable[[int], int])
 
 REDUCERS = {
     range: lambda v: ("range", (v.start, v.stop, v.step)),
@@ -140,6 +155,8 @@ REDUCERS = {
     memoryview: lambda v: ("memoryview", v.tobytes()),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    _CALLABLE: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    typing.ForwardRef: lambda v: ("forward", v.__forward_arg__) if v.__forward_module__ is None else reduce_object(v),
     types.UnionType: lambda v: ("union", v.__args__) if all(map(_is_type, v.__args__)) else reduce_object(v),
     type(typing.List): lambda v: ("typing", (v._name, None)) if v._name in _FORMS else reduce_object(v),
     type(typing.Callable): lambda v: ("typing", ("Callable", None)),
@@ -180,6 +197,7 @@ PAYLOADS = {
     "struct_time": tuple,
     "generic": (object, tuple),
     "union": tuple,
+    "forward": str,
     "typing": (str, frozenset({tuple, type(None)})),
     "+deque": (list,),
     "+counter": dict,
@@ -254,6 +272,7 @@ RESTORERS = {
     "struct_time": time.struct_time,
     "generic": _make_generic,
     "union": _make_union,
+    "forward": _make_forward,
     "typing": _make_alias,
 }
 

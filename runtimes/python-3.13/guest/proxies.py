@@ -78,7 +78,16 @@ class ForCopies:
         return self.method.__get__(handle, kind)
 
 
-_own_namespace, _own_annotations = (type.__dict__[name].__get__ for name in ("__dict__", "__annotations__"))
+class Initialiser:
+    """`__init__` of a class or an instance: the candidate's. Handles are made without it."""
+
+    def __get__(self, handle, kind=None):
+        if not side.state.grader:
+            return object.__init__ if handle is None else object.__init__.__get__(handle, kind)
+        return side.state.ask("get", remote_id(kind if handle is None else handle), "__init__")
+
+
+_own_namespace, _own_annotations, _own_mro = (type.__dict__[name].__get__ for name in ("__dict__", "__annotations__", "__mro__"))
 
 
 def evaluates_annotations(frame):
@@ -126,12 +135,25 @@ def _annotations_of_class(cls):
     return side.state.ask("get", remote_id(cls), "__annotations__") if side.state.grader else _own_annotations(cls)
 
 
+def _told_of_class(name):
+    """What the tests see of a class's place among others is the candidate's; the library works with the handles' own."""
+    own = type.__dict__[name].__get__
+
+    def told(cls):
+        if not side.state.grader or border.asked_by(1) != "tests":
+            return own(cls)
+        return side.state.ask("get", remote_id(cls), name)
+
+    return property(told)
+
+
 class ProxyType(type):
     """The class of proxy types."""
 
     __subclasses__ = _subclasses_of_class
     __dict__ = property(_namespace_of_class)
     __annotations__ = property(_annotations_of_class)
+    __mro__, __bases__, __base__ = map(_told_of_class, ("__mro__", "__bases__", "__base__"))
 
     _proofbox_real = None
     _proofbox_value_base = None
@@ -203,7 +225,8 @@ def _indexed(cls):
     return lambda key: side.state.ask("index", remote_id(cls), key)
 
 
-# Not in its body: there they would say that the class itself has slots, and be a method of this class.
+# Not in its body: there they would say that the class itself has slots, and be a method and the text of this class.
+ProxyType.__doc__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__doc__"))
 ProxyType.__class_getitem__ = property(_indexed)
 ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
 
@@ -269,6 +292,14 @@ def _told_by_field(attribute):
     return property(told)
 
 
+def _kind_of_field(field):
+    """By its name, this side's mark of fields, of class variables, or of what is given to `__init__` only."""
+    name = side.state.ask("get", remote_id(side.state.ask("get", remote_id(field._proofbox_theirs), "_field_type")), "name")
+    return _KINDS_OF_FIELDS.get(name, dataclasses._FIELD) if type(name) is str else dataclasses._FIELD
+
+
+_KINDS_OF_FIELDS = {kind.name: kind for kind in (dataclasses._FIELD, dataclasses._FIELD_CLASSVAR, dataclasses._FIELD_INITVAR)}
+_Field._field_type = property(_kind_of_field)
 for _name in ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only"):
     setattr(_Field, _name, _told_by_field(_name))
 
@@ -276,10 +307,11 @@ for _name in ("type", "default", "default_factory", "init", "repr", "hash", "com
 def _field(name, theirs=None):
     if not is_remote(theirs):
         field = dataclasses.field()
+        field._field_type = dataclasses._FIELD
     else:
         field = _Field.__new__(_Field)
         field._proofbox_theirs = theirs
-    field.name, field._field_type = name, dataclasses._FIELD
+    field.name = name
     return field
 
 
@@ -302,7 +334,7 @@ def is_remote(value):
 
 def is_named(handle):
     cls = handle if type(handle) is ProxyType else type(handle)
-    return any(base in side.state.named for base in cls.__mro__)
+    return any(base in side.state.named for base in _own_mro(cls))
 
 
 def note_own_method():

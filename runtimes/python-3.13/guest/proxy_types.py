@@ -60,6 +60,9 @@ _COMMON = _STATE | {
 }  # fmt: skip
 
 
+_INITIALISER = proxies.Initialiser()
+
+
 def _branches(bases):
     """The builtin exceptions that a class derives from, each by what it is just below Exception."""
     found = set()
@@ -130,6 +133,8 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             namespace["__hash__"] = None
     else:
         namespace |= _COMMON
+        if value_base is None and container is None:
+            namespace["__init__"] = _INITIALISER
         namespace["__doc__"] = property(lambda self: side.state.ask("get", proxies.remote_id(self), "__doc__"))
         namespace["__dict__"] = property(lambda self: proxies.get_attribute(self, "__dict__"))
     if value_base is not None:

@@ -375,6 +375,7 @@ def perform(operation, *arguments):
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
+    grader.show_printed(side.state)
     return served(*arguments)
 
 
