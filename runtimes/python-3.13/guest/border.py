@@ -49,6 +49,7 @@ REPLIES = {
     "argv": None,
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
+    "dialect": None,  # of csv
     "place": None,  # the task of the tests that asks from now on
     "in_thread": "step",  # a request of a thread of the tests
     "go_on": "step",  # lets the candidate's threads go on with such a request
@@ -59,6 +60,8 @@ REPLIES = {
     "release": None,  # objects that the tests have dropped
     "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
+    "pickle": "octets",
+    "unpickle": None,  # likewise
 }
 
 # ---------------------------------------------------------------- 2. attributes of a handle whose names begin with "_"
@@ -198,7 +201,14 @@ SERVED = {
     "rest": "lets the tests' threads go on while it waits",
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
+    "seeded": "a seed that the candidate has set, while the tests call a function of its with `seed` in its name",
+    "dialects": "dialects of csv that the candidate has registered, by names that the tests do not have",
 }
+# What a dialect of csv consists of, and the types of that.
+DIALECT = {
+    "delimiter": (str,), "quotechar": (str, type(None)), "doublequote": (int, bool), "escapechar": (str, type(None)),
+    "lineterminator": (str,), "quoting": (int,), "skipinitialspace": (int, bool), "strict": (int, bool),
+}  # fmt: skip
 # Abstract classes that a handle is an instance of where its own class derives from them: libraries choose by them how they
 # compare, and a mapping taken for a sequence is compared by its keys alone.
 # abc.ABC is for tests that ask for it by name.
@@ -366,7 +376,11 @@ def is_step(value):
     )  # fmt: skip
 
 
-SHAPES = {"step": is_step, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
+def is_octets(value):
+    return type(value) is bytes
+
+
+SHAPES = {"step": is_step, "octets": is_octets, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 

@@ -10,6 +10,7 @@ import decimal
 import fractions
 import functools
 import ipaddress
+import itertools
 import math
 import operator
 import pathlib
@@ -204,7 +205,7 @@ PAYLOADS = {
     "+ordered_dict": dict,
     "+default_dict": (object, dict),
     "object_array": (tuple, list),
-    "+ndarray": (frozenset({str, list}), tuple, bytes),
+    "+ndarray": (frozenset({str, list}), tuple, bytes, int),
     "array_view": (object, frozenset({str, list}), tuple, int, tuple),
     "numpy_number": (str, bytes),
     "numpy_type": str,
@@ -236,7 +237,7 @@ def _array(payload):
     return value
 
 
-def _fill_array(target, content):
+def _fill_array(target, content, may_unlock):
     if type(content) is not bytes or len(content) % target.itemsize:
         raise CannotCross("a change to what can't be changed")
     made = array.array(target.typecode)
@@ -329,6 +330,9 @@ MAX_VIEWED = 16_000
 APPLIERS, SAME = {array.array: _fill_array}, {}
 
 
+# Of an array: its items lie column by column; it can't be written to.
+_BY_COLUMNS, _READ_ONLY = 1, 2
+_LAYOUTS = range(4)
 # Kinds of numpy's types that have values that are no numbers, or no moments.
 _INEXACT = "fcmM"
 
@@ -346,17 +350,25 @@ def know_numpy():
             note_lost()
         if array.dtype.hasobject:
             return "object_array", (array.shape, array.ravel().tolist())
-        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes())
+        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        layout = _BY_COLUMNS * by_columns | _READ_ONLY * (not array.flags.writeable)
+        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes("F" if by_columns else "C"), layout)
 
     def fill_array(payload, made):
-        name, shape, content = payload
+        name, shape, content, layout = payload
         kind = make_type(name)
         check_shape(shape, len(content), kind.itemsize)
+        if layout not in _LAYOUTS:
+            raise CannotCross("an array of another layout")
         made.resize(len(content), refcheck=False)
         made[:] = numpy.frombuffer(content, "u1")
         normalise(made, kind)
         made.dtype = kind
         made.shape = shape
+        if layout & _BY_COLUMNS and content:
+            made.strides = tuple(itertools.accumulate(shape[:-1], operator.mul, initial=kind.itemsize))
+        if layout & _READ_ONLY:
+            made.flags.writeable = False
         if not content:
             note_empty_array()
         elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
@@ -423,13 +435,21 @@ def know_numpy():
             note_numbers(number)
         return number
 
-    def apply_array(target, content):
+    def apply_array(target, content, may_unlock):
         """Sets an array's content to what the other side has made of its copy."""
         if target.dtype.hasobject or type(content) is not bytes or len(content) != target.nbytes:
             raise CannotCross("a change to what can't be changed")
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
+        # One that its owner writes to now and then is read-only for others.
+        is_locked = may_unlock and not target.flags.writeable and target.base is None
+        if is_locked:
+            target.flags.writeable = True
+        elif not target.flags.writeable:
+            raise CannotCross("a change to what is read-only")
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
+        if is_locked:
+            target.flags.writeable = False
         if target.dtype.kind in _INEXACT and not numpy.isfinite(target).all():
             note_numbers(target)
 
@@ -548,10 +568,11 @@ def apply(changes, sent):
         alter(sent[index], content)
 
 
-def alter(target, content):
+def alter(target, content, may_unlock=False):
+    """`may_unlock`: whether the other side's array is its own, so that it may write to one that is read-only."""
     kind = type(target)
     if kind in APPLIERS and type(content) is tuple and len(content) == 1:
-        APPLIERS[kind](target, content[0])
+        APPLIERS[kind](target, content[0], may_unlock)
     elif kind is bytearray and type(content) is bytes:
         target[:] = content
     elif type(content) is not tuple:

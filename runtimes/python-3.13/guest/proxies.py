@@ -620,8 +620,34 @@ class Forward:
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 
 
-def refuse_pickling():
-    side.refuse_or_raise("pickled_object", "an object of another interpreter can't be pickled")
+def pickled(handle, protocol):
+    """What a pickle of the tests' holds of an object of the candidate's: a pickle that the candidate has made, and reads."""
+    if not side.state.grader:
+        raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
+    data = side.state.ask("pickle", remote_id(handle), protocol)
+    if handle._proofbox_tainted:
+        side.refuse("pickled_object", "an object of the candidate that has met a value of the tests can't be pickled")
+    side.state.pickled[data] = type(handle)
+    if len(side.state.pickled) > _MAX_PICKLED:
+        del side.state.pickled[next(iter(side.state.pickled))]
+    return unpickled, (data,)
+
+
+def unpickled(data):
+    """Another object of the class, as the candidate reads it of its own pickle."""
+    if not side.state.grader:
+        raise TypeError("an object of another interpreter can't be unpickled (grading: isolated)")
+    kind = side.state.pickled.get(data)
+    if kind is None:
+        side.refuse("pickled_object", "a pickle of an object that the tests have not pickled")
+    made = side.state.ask("unpickle", data)
+    if type(made) is not kind:
+        side.refuse("copy_of_another_class", "an object of the candidate that was pickled must come back as one of its class")
+    return made
+
+
+# How many pickles of objects of the candidate are remembered.
+_MAX_PICKLED = 256
 
 
 def copy_number(memo):

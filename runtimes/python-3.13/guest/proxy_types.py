@@ -56,7 +56,7 @@ _COMMON = _STATE | {
     "__deepcopy__": proxies.ForCopies(
         "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
     ),
-    "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
+    "__reduce_ex__": proxies.pickled,
 }  # fmt: skip
 
 

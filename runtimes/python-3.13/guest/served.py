@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import os
+import random
+import re
 import sys
 import types
 import warnings
@@ -290,7 +292,9 @@ def _warned(message, category, filename, lineno):
     warnings.warn_explicit(message, type(message), filename, lineno)
 
 
-_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
+_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str, "args": tuple}
+# Fields of a template that would make a long text of a short one.
+_WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|\d{4})")
 
 
 def _are_extra(attributes):
@@ -310,7 +314,10 @@ def _logged(told, error, enabled):
     logger = logging.getLogger(told["name"])
     if not (enabled is True or logger.isEnabledFor(told["levelno"])):
         return False
-    told["args"] = None
+    arguments = told["args"]
+    if not all(type(each) in side.SCALARS for each in arguments) or arguments and _WIDE.search(told["msg"]):
+        side.refuse("protocol_violation", "a log record that is none")
+    told["args"] = arguments or None
     if isinstance(error, BaseException):
         told["exc_info"] = type(error), error, None
     if not logger.hasHandlers():
@@ -344,6 +351,51 @@ def _surroundings(environment, directory, limit):
     candidate.changed.clear()
 
 
+def _seeded(which, seed):
+    """The candidate has set a seed: the tests' own generator has it too if they have asked for that, by a function's name.
+
+    Else the candidate would choose what the tests try it with."""
+    if type(which) is not str or which not in _GENERATORS or type(seed) not in side.SCALARS or seed is None:
+        side.refuse("protocol_violation", "a seed that is none")
+    frame, asks = sys._getframe(1), proxies.call_object.__code__
+    while frame is not None and frame.f_code is not asks:
+        frame = frame.f_back
+    name = proxies.name_of(frame.f_locals["self"]) if frame is not None else None
+    if type(name) is str and "seed" in name.lower():
+        side.signal("seeded_by_candidate")
+        _GENERATORS[which](seed)
+
+
+def _seed_numpy(seed):
+    import numpy
+
+    numpy.random.mtrand._rand.seed(seed)
+
+
+_GENERATORS = {"random": lambda seed: random._inst.seed(seed), "numpy": _seed_numpy}
+
+
+def _dialects(told):
+    """Dialects of csv that the candidate has. What the tests or the library call one by a name stays what it is."""
+    import _csv
+
+    if type(told) is not dict or "dialects" not in side.state.candidate.watched:
+        side.refuse("protocol_violation", "dialects that are none")
+    for name, settings in told.items():
+        if type(name) is not str or type(settings) is not tuple or len(settings) != len(border.DIALECT) or not all(
+            type(each) in kinds for each, kinds in zip(settings, border.DIALECT.values())
+        ):
+            side.refuse("protocol_violation", "a dialect that is none")
+    known, own = side.state.candidate.dialects, _csv.list_dialects()
+    for name in known.difference(told).intersection(own):
+        _csv.unregister_dialect(name)
+    known.intersection_update(told)
+    for name, settings in told.items():
+        if name in known or name not in own:
+            known.add(name)
+            _csv.register_dialect(name, **dict(zip(border.DIALECT, settings)))
+
+
 def _rest_here(seconds):
     """Lets threads of the tests go on while the candidate's main thread waits."""
     if type(seconds) not in (int, float) or not 0 <= seconds:
@@ -368,6 +420,8 @@ _OPERATIONS = {
     "stirred": lambda: side.state.candidate.places.stirred(),
     "rest": _rest_here,
     "surroundings": _surroundings,
+    "seeded": _seeded,
+    "dialects": _dialects,
 }
 
 

@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering",
+        "altering", "tells_seeds", "pickled",
     )  # fmt: skip
 
     def __init__(self):
@@ -43,6 +43,8 @@ class State:
         self.copied = None  # of the other's last one: its number, and what is copied already
         self.calls = None  # requests of the other side that are being carried out, where there are threads
         self.unequal = []  # objects of the candidate and what the open case has found them to differ from
+        self.tells_seeds = False  # whether seeds are to be told (candidate's side)
+        self.pickled = {}  # pickles that the candidate has made of its objects, and their proxy types
         self.altering = set()  # tasks of the candidate's that have altered what they were given, and are not done
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
@@ -191,6 +193,8 @@ def note_swallowed(succeeded):
     state.failed = None
 
 
+# Values that nobody can alter, and that have no parts.
+SCALARS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 # What a loop passes over if it is empty.
 SIZED = frozenset({
     list, tuple, dict, set, frozenset, bytearray, range, memoryview, collections.deque, collections.Counter, collections.OrderedDict,
