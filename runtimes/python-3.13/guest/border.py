@@ -180,6 +180,8 @@ STAYS = (
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
 # Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
 NAMES_ONLY = frozenset({"__dataclass_fields__"})
+# What a named tuple of the tests shows of itself: its content.
+OF_NAMED_TUPLES = frozenset({"_fields", "_asdict", "_replace", "_make"})
 # Attributes without an underscore that lead to code, frames and what they hold.
 INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
 # Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's
@@ -202,6 +204,7 @@ SERVED = {
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
     "seeded": "a seed that the candidate has set, while the tests call a function of its with `seed` in its name",
+    "printing": "what has the place of its `sys.stdout`: what the tests print in a function that it calls, and in its `with`, goes there",
     "dialects": "dialects of csv that the candidate has registered, by names that the tests do not have",
 }
 # What a dialect of csv consists of, and the types of that.

@@ -51,6 +51,8 @@ def converse(request):
     if not state.grader:
         # What it has printed so far stands before what the tests print meanwhile.
         _flush()
+        if state.before_message:
+            state.before_message()
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
@@ -213,6 +215,8 @@ def _answer(request, received, more, asked, asking):
     keeps, state.open = state.open, None
     if state.before_reply:
         state.before_reply()
+    if state.before_message:
+        state.before_message()
     _flush()
     if bare:
         changes = None

@@ -264,6 +264,8 @@ def _watch(what):
     if "logs" in what:
         _watch_logs(state)
     state.tells_seeds = "seeds" in what
+    if "printing" in what:
+        _watch_printing(state)
     _watch_state(state, [name for name in what if name in _STATE])
 
 
@@ -281,6 +283,20 @@ def _watch_state(state, names):
 
     if names:
         state.before_reply = before_reply
+
+
+def _watch_printing(state):
+    """Tells what `sys.stdout` is while that is another than this interpreter's."""
+    own = told = sys.stdout
+
+    def before_message():
+        nonlocal told
+        present = sys.stdout
+        if present is not told:
+            told = present
+            state.ask("printing", None if present is own else present)
+
+    state.before_message = before_message
 
 
 def _loggers():

@@ -125,6 +125,7 @@ class Candidate:
             self.settled.clear()
             side.state.reset()
             self._forget_told()
+            side.state.printing = None
             self.load()
 
     def _forget_told(self):
@@ -373,6 +374,7 @@ _WATCHED = {
     "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit"),
     "seeds": ("seed",),
     "dialects": ("dialect",),
+    "printing": ("print(", "stdout"),
 }
 # ... what is told of if the candidate alters it, and then can't be seen ...
 _LOOKED_AT_LATER = {
@@ -544,7 +546,7 @@ def ask(*request):
 def show_printed(state):
     """Shows what the candidate has printed where the tests have it shown."""
     for number, name, own in state.streams:
-        stream = getattr(sys, name)
+        stream = proxies.under(getattr(sys, name))
         if stream is not own:
             text = _proofbox.printed(number)
             if text:

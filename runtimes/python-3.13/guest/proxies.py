@@ -252,8 +252,8 @@ def _is_checked(cls, what, value):
     return answer
 
 
-def _check_readable(name):
-    """Raises AttributeError for what a handle does not answer."""
+def _check_readable(name, kind=None):
+    """Raises AttributeError for what a handle of an object of that class does not answer."""
     if not side.state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
         if name in border.READABLE and name not in border.METADATA and name not in border.NAMES_ONLY and name != "__dict__":
@@ -267,7 +267,7 @@ def _check_readable(name):
                 raise AttributeError(name)
         elif border.asked_by(2) != "tests":
             raise AttributeError(name)
-    elif border.asked_by(2) == "package":
+    elif border.asked_by(2) == "package" and kind is not types.CodeType:
         # numpy and its like would ask the object for what they compare it by.
         raise AttributeError(name)
 
@@ -372,8 +372,58 @@ def not_replaced(error, by):
         raise error
 
 
+class _Printed:
+    """`sys.stdout` of the tests while what they print goes where the candidate's does: `with redirect_stdout(...)` of its own."""
+
+    def __init__(self, target, own):
+        self._target, self._own = target, own
+
+    def write(self, text):
+        side.signal("prints_to_candidate")
+        self._target.write(text)
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def __getattr__(self, name):
+        return getattr(self._own, name)
+
+
+def under(stream):
+    """The stream of the tests' own."""
+    while type(stream) is _Printed:
+        stream = stream._own
+    return stream
+
+
+def print_there():
+    """Has what the tests print go to the candidate's output, if it has put one in the place of its own; returns what
+    `print_here` ends that by."""
+    target = side.state.printing
+    if target is None or type(sys.stdout) is _Printed and sys.stdout._target is target:
+        return None
+    sys.stdout = begun = _Printed(target, sys.stdout)
+    return begun
+
+
+def print_here(begun):
+    if begun is not None and sys.stdout is begun:
+        sys.stdout = begun._own
+
+
+def enter_context(self):
+    entered = special(self, "__enter__")
+    if side.state.printing is not None and (begun := print_there()) is not None:
+        object.__setattr__(self, "_proofbox_prints", begun)
+    return entered
+
+
 def exit_context(self, kind, error, traceback):
     """What the tests assert inside a `with` is not the candidate's to forgive."""
+    if self._proofbox_prints is not None:
+        print_here(self._proofbox_prints)
+        object.__setattr__(self, "_proofbox_prints", None)
     try:
         suppressed = special(self, "__exit__", kind, error, None)
     except BaseException as other:
@@ -496,7 +546,7 @@ def get_attribute(self, name):
         return _signature(self)
     if name == "__dataclass_fields__":
         return getattr(type(self), name)
-    _check_readable(name)
+    _check_readable(name, type(self)._proofbox_real)
     _check_no_record(self, name)
     value = side.state.ask("get", remote_id(self), name)
     if side.state.grader:
@@ -595,6 +645,13 @@ def _signature(self):
         default = default if has_default else inspect.Parameter.empty
         made.append(inspect.Parameter(name, kind, default=default, annotation=annotation[0] if annotation else inspect.Parameter.empty))
     return inspect.Signature(made, return_annotation=returned[0] if returned else inspect.Signature.empty)
+
+
+class ModuleOfFunction(str):
+    """The module of the class of functions; of a function it is the function's own."""
+
+    def __get__(self, function, kind=None):
+        return str(self) if function is None else side.state.ask("get", remote_id(function), "__module__")
 
 
 def bound_method(self, instance, owner=None):

@@ -56,10 +56,18 @@ def _is_made_when_asked(target, name):
     return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target) and vars(target).get("_mock_wraps") is None
 
 
+def _is_made_by_namedtuple(kind, name):
+    """Whether a class of the tests' has the attribute from `namedtuple`, and not of its own."""
+    definer = next((base for base in kind.__mro__ if name in vars(base)), None)
+    return definer is not None and definer.__bases__ == (tuple,) and type(vars(definer).get("_fields")) is tuple
+
+
 def _visible(target, name):
     if type(name) is not str:
         side.refuse("protocol_violation", "an attribute has a name")
     if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
+        return
+    if name in border.OF_NAMED_TUPLES and _is_made_by_namedtuple(target if isinstance(target, type) else type(target), name):
         return
     if name[:1] == "_" and isinstance(target, mock.NonCallableMock) and _is_made_when_asked(target, name):
         return
@@ -396,6 +404,13 @@ def _dialects(told):
             _csv.register_dialect(name, **dict(zip(border.DIALECT, settings)))
 
 
+def _printing(target):
+    """What the candidate has put in the place of its `sys.stdout`, or None when that is its own again."""
+    if "printing" not in side.state.candidate.watched or isinstance(target, (*side.VALUE_TYPES, *side.CONTAINERS)):
+        side.refuse("protocol_violation", "an output that is none")
+    side.state.printing = target
+
+
 def _rest_here(seconds):
     """Lets threads of the tests go on while the candidate's main thread waits."""
     if type(seconds) not in (int, float) or not 0 <= seconds:
@@ -422,6 +437,7 @@ _OPERATIONS = {
     "surroundings": _surroundings,
     "seeded": _seeded,
     "dialects": _dialects,
+    "printing": _printing,
 }
 
 
@@ -430,7 +446,17 @@ def perform(operation, *arguments):
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
     grader.show_printed(side.state)
-    return served(*arguments)
+    if side.state.printing is None or operation not in _CALLING:
+        return served(*arguments)
+    begun = proxies.print_there()
+    try:
+        return served(*arguments)
+    finally:
+        proxies.print_here(begun)
+
+
+# What may print.
+_CALLING = frozenset({"call", "get", "special"})
 
 
 def on_protocol_error():

@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "tells_seeds", "pickled",
+        "altering", "tells_seeds", "pickled", "before_message", "printing",
     )  # fmt: skip
 
     def __init__(self):
@@ -36,7 +36,8 @@ class State:
         self.theirs = None
         self.make_handles = dict
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
-        self.before_reply = self.finished = None
+        self.before_reply = self.before_message = self.finished = None
+        self.printing = None  # what the candidate has put in the place of its `sys.stdout`
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
         self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
