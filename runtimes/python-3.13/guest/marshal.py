@@ -70,8 +70,11 @@ def _is_type(value):
 
 
 def _reduce_alias(value):
-    """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module."""
+    """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module; `Stack[int]` of a class of the
+    user's."""
     origin = value.__origin__
+    if type(value) is _OF_CLASS and isinstance(origin, type) and value._name not in _FORMS and all(map(_is_type, value.__args__)):
+        return "generic", (origin, value.__args__)
     name = value._name if type(origin) is type else origin._name if origin in (typing.Union, typing.Literal) else None
     name = name or getattr(value, "_name", None)
     if type(name) is not str or name not in _FORMS or name != "Literal" and not all(each is ... or _is_type(each) for each in value.__args__):
@@ -94,6 +97,13 @@ def _make_union(members):
     if len(members) < 2 or not all(isinstance(each, (type, types.GenericAlias)) or each is None for each in members):
         raise CannotCross("no types")
     return functools.reduce(operator.or_, members)
+
+
+def _make_annotated(payload):
+    kind, metadata = payload
+    if not metadata or not _is_type(kind):
+        raise CannotCross("no annotation")
+    return typing.Annotated[kind, *metadata]
 
 
 def _make_forward(text):
@@ -123,6 +133,8 @@ _FORMS = frozenset(
 )
 _PATTERN = type(re.compile(""))
 _CALLABLE = type(collections.abc.Callable[[int], int])
+_OF_CLASS = type(typing.List[int])
+_ANNOTATED = type(typing.Annotated[int, 0])
 
 REDUCERS = {
     range: lambda v: ("range", (v.start, v.stop, v.step)),
@@ -157,6 +169,7 @@ REDUCERS = {
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
     _CALLABLE: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    _ANNOTATED: lambda v: ("annotated", (v.__origin__, v.__metadata__)) if _is_type(v.__origin__) else reduce_object(v),
     typing.ForwardRef: lambda v: ("forward", v.__forward_arg__) if v.__forward_module__ is None else reduce_object(v),
     types.UnionType: lambda v: ("union", v.__args__) if all(map(_is_type, v.__args__)) else reduce_object(v),
     type(typing.List): lambda v: ("typing", (v._name, None)) if v._name in _FORMS else reduce_object(v),
@@ -199,6 +212,7 @@ PAYLOADS = {
     "generic": (object, tuple),
     "union": tuple,
     "forward": str,
+    "annotated": (object, tuple),
     "typing": (str, frozenset({tuple, type(None)})),
     "+deque": (list,),
     "+counter": dict,
@@ -274,6 +288,7 @@ RESTORERS = {
     "generic": _make_generic,
     "union": _make_union,
     "forward": _make_forward,
+    "annotated": _make_annotated,
     "typing": _make_alias,
 }
 
