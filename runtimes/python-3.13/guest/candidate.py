@@ -70,6 +70,14 @@ def _special(number, name, arguments):
     return getattr(type(target), name)(target, *arguments)
 
 
+def _get(number, name):
+    target = side.state.objects[number]
+    if name in outgoing.PLACES and isinstance(target, type):
+        # Whatever its metaclass says.
+        return outgoing.PLACES[name](target)
+    return getattr(target, name)
+
+
 def _is(number, what, value):
     cls = side.state.objects[number]
     return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
@@ -387,7 +395,7 @@ OPERATIONS = {
     "delete_global": lambda name: side.state.namespace.__delitem__(name),
     "import": _import,
     "call": lambda number, arguments, keywords: side.state.objects[number](*arguments, **keywords),
-    "get": lambda number, name: getattr(side.state.objects[number], name),
+    "get": _get,
     "set": lambda number, name, value: setattr(side.state.objects[number], name, value),
     "del": lambda number, name: delattr(side.state.objects[number], name),
     "dir": lambda number: [name for name in dir(side.state.objects[number]) if type(name) is str],
