@@ -268,15 +268,12 @@ class Candidate:
     def finished(self, handle):
         """Awaits an awaitable of the candidate's: its loop has its turn whenever ours has nothing else to do."""
         task = ask("spawn", proxies.remote_id(handle))
-        cancelled, wait, begun = None, 0.0, False
+        cancelled, wait = None, 0.0
         try:
             while True:
                 alone = False
                 try:
-                    # It runs until it waits before anybody else has a turn.
-                    if begun:
-                        alone = yield from self._pause(task, wait)
-                    begun = True
+                    alone = yield from self._pause(task, wait)
                 except asyncio.CancelledError as error:
                     # So is theirs, which may still do something about it.
                     cancelled = error
