@@ -84,7 +84,7 @@ def prepare():
         marshal.FILLABLE[name] = (lambda kind=kind: kind(dtype=object)), lambda payload, made, make=make: _fill(made, make(payload))
         marshal.CONTENT[kind] = lambda v, pack=pack: (pack(v),)
         marshal.SAME[kind] = _same
-        marshal.APPLIERS[kind] = lambda target, content, name=name, make=make: _alter(target, content, name, make)
+        marshal.APPLIERS[kind] = lambda target, content, may_unlock, name=name, make=make: _alter(target, content, name, make)
 
 
 def _checked(make):
