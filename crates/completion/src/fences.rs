@@ -214,6 +214,8 @@ impl<'a> Cutter<'a> {
         // Start of the prose, and tags that are closed nowhere below.
         let (mut prose, mut unclosed) = (0, [false; TAGS.len()]);
         let mut thoughts = [Thoughts::Paired; reasoning::TAGS.len()];
+        // Lines before this one stand in an answer with words.
+        let mut words_until = 0;
         let (mut index, mut is_start) = (0, true);
         while index < lines.len() {
             let line = lines[index];
@@ -258,12 +260,22 @@ impl<'a> Cutter<'a> {
             }
             if let Some((tag, declared, rest)) = tag_at(line)
                 && !unclosed[tag]
+                && !(is_answer(tag) && index < words_until)
             {
                 let close = TAGS[tag].1;
                 match (index..lines.len())
                     .find(|below| if *below == index { rest.contains(close) } else { lines[*below].contains(close) })
                 {
                     None => unclosed[tag] = true,
+                    // An answer may have words around its code.
+                    Some(end) if is_answer(tag) && !is_python_between(&lines[index..=end], rest, close) => {
+                        words_until = end + 1;
+                        if end > index {
+                            lines[index] = rest;
+                            lines[end] = lines[end].split(close).next().unwrap_or("");
+                            continue;
+                        }
+                    }
                     // What has fences is cut at them.
                     Some(end) if lines[index + 1..=end].iter().any(|line| opening_of(line).is_some()) => {}
                     Some(end) => {
@@ -590,6 +602,18 @@ fn tag_at(line: &str) -> Option<(usize, &str, &str)> {
         let class = class.map(|class| class.split(['"', '\'', ' ']).next().unwrap_or(""));
         Some((index, class.unwrap_or(language), rest))
     })
+}
+
+/// Returns whether a tag stands around an answer of any kind.
+fn is_answer(tag: usize) -> bool {
+    matches!(TAGS[tag].1, "</answer>" | "</solution>")
+}
+
+/// Returns whether the text between tags is Python from the first line to the last.
+fn is_python_between(lines: &[&str], rest: &str, close: &str) -> bool {
+    let text = [rest, &lines[1..].concat()].concat();
+    let text = text.split(close).next().unwrap_or("");
+    bare::is_python(&text.split_inclusive('\n').collect::<Vec<_>>())
 }
 
 /// Makes the block between the tags on the lines `first` and `last`.

@@ -403,6 +403,19 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_in_tags_may_have_words() {
+        let program = "def f(x):\n    return x\n";
+        for text in [
+            format!("<answer>\n{program}</answer>"),
+            format!("<answer>\nThe function:\n\n{program}\nIt returns its argument.\n</answer>"),
+            format!("<solution>\nSo:\n```python\n{program}```\n</solution>"),
+        ] {
+            assert_eq!(code(&text).as_deref(), Some(program), "{text}");
+        }
+        assert!(!extract("<answer>B</answer>", &[]).report.contains_code);
+    }
+
+    #[test]
     fn other_languages_need_no_fence() {
         for (text, language) in [
             ("Run this:\n\ncurl -s https://example.org/a | jq .\n", "shell"),
