@@ -188,7 +188,7 @@ pub struct Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { branch: 0.1, function: 0.0001 }
+        Self { branch: 0.25, function: 0.002 }
     }
 }
 
