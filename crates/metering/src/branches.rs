@@ -8,6 +8,7 @@
 //! magic                 8 bytes
 //! number of functions   LEB128
 //! each function         hash, 8 bytes, lowest first; in ascending order
+//!                       heat, 1 byte: binary digits of how often its most frequent part was reached
 //!                       number of branches, LEB128
 //!                       2 bits a branch, from the lowest: 0 not known, 1 rarely taken, 2 mostly taken
 //! ```
@@ -46,7 +47,16 @@ impl Hint {
 /// Hints for the branches of functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchProfile {
-    functions: BTreeMap<u64, Vec<Option<Hint>>>,
+    functions: BTreeMap<u64, Known>,
+}
+
+/// What is known of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    /// Binary digits of how often its most frequent part was reached.
+    heat: u8,
+    /// Hints for its branches.
+    hints: Vec<Option<Hint>>,
 }
 
 /// What makes a profile unreadable.
@@ -82,6 +92,7 @@ impl BranchProfile {
             if functions.last_key_value().is_some_and(|(last, _)| *last >= hash) {
                 return Err(ProfileError::Order);
             }
+            let heat = take(&mut rest, 1)?[0];
             let count = number(&mut rest)?;
             let packed = take(&mut rest, count.div_ceil(PER_BYTE))?;
             let at = |branch: usize| packed[branch / PER_BYTE] >> (branch % PER_BYTE * BITS) & 3;
@@ -94,7 +105,7 @@ impl BranchProfile {
                 2 => Ok(Some(Hint::Mostly)),
                 _ => Err(ProfileError::Hint),
             });
-            functions.insert(hash, hints.collect::<Result<_, _>>()?);
+            functions.insert(hash, Known { heat, hints: hints.collect::<Result<_, _>>()? });
         }
         if rest.is_empty() { Ok(Self { functions }) } else { Err(ProfileError::TooLong(rest.len())) }
     }
@@ -103,8 +114,9 @@ impl BranchProfile {
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         push_number(&mut bytes, self.functions.len());
-        for (hash, hints) in &self.functions {
+        for (hash, Known { heat, hints }) in &self.functions {
             bytes.extend_from_slice(&hash.to_le_bytes());
+            bytes.push(*heat);
             push_number(&mut bytes, hints.len());
             for hints in hints.chunks(PER_BYTE) {
                 let bits = |hint: &Option<Hint>| match hint {
@@ -133,17 +145,26 @@ impl BranchProfile {
     /// # Errors
     /// Returns an error when its code can't be read.
     pub fn hints_of(&self, body: &FunctionBody<'_>) -> Result<&[Option<Hint>], Error> {
-        if self.is_empty() {
-            return Ok(&[]);
-        }
-        let (hash, branches) = fingerprint(body)?;
-        let hints = self.functions.get(&hash).filter(|hints| hints.len() == branches);
-        Ok(hints.map_or(&[], Vec::as_slice))
+        Ok(self.known(body)?.map_or(&[], |known| &known.hints))
     }
 
-    /// Notes the hints of a function.
-    pub(crate) fn insert(&mut self, hash: u64, hints: Vec<Option<Hint>>) {
-        self.functions.insert(hash, hints);
+    /// Returns how much a function is used, in binary digits; zero, where it is not known.
+    pub(crate) fn heat_of(&self, body: &FunctionBody<'_>) -> Result<u8, Error> {
+        Ok(self.known(body)?.map_or(0, |known| known.heat))
+    }
+
+    fn known(&self, body: &FunctionBody<'_>) -> Result<Option<&Known>, Error> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let (hash, branches) = fingerprint(body)?;
+        Ok(self.functions.get(&hash).filter(|known| known.hints.len() == branches))
+    }
+
+    /// Notes a function whose most frequent part was reached so often.
+    pub(crate) fn insert(&mut self, hash: u64, most: u64, hints: Vec<Option<Hint>>) {
+        let heat = (u64::BITS - most.leading_zeros()) as u8;
+        self.functions.insert(hash, Known { heat, hints });
     }
 }
 

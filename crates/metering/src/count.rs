@@ -222,8 +222,8 @@ pub fn profile(module: &[u8], counts: &[u64], thresholds: Thresholds) -> Result<
     let mut profile = BranchProfile::default();
     for (hash, (most, branches)) in functions {
         let hints: Vec<_> = branches.iter().map(|branch| branch.hint(most, thresholds)).collect();
-        if most > 0 && hints.iter().any(Option::is_some) {
-            profile.insert(hash, hints);
+        if most > 0 {
+            profile.insert(hash, most, hints);
         }
     }
     Ok(profile)

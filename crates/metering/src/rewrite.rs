@@ -1,12 +1,14 @@
 //! Writes a module anew, with its charges.
 
+use std::collections::BTreeMap;
+
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{
     BlockType, BranchHint, BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection,
     EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType, ImportSection,
-    InstructionSink, MemorySection, Module, NameSection, StartSection, TableSection, TypeSection, ValType,
+    InstructionSink, MemorySection, Module, NameMap, NameSection, StartSection, TableSection, TypeSection, ValType,
 };
-use wasmparser::{FunctionBody, Operator};
+use wasmparser::{FunctionBody, Name, Operator};
 
 use crate::branches::{BranchProfile, is_branch};
 use crate::model::{FunctionPlan, Plan, STRAIGHT};
@@ -20,7 +22,12 @@ const MAX_SMALL_BULK: i32 = 4096;
 
 /// Writes a module with the charges of a plan, and with what a profile says of its branches.
 pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) -> Result<(Vec<u8>, Report), Error> {
-    let mut shift = Shift { imported_functions: sections.imported_functions };
+    let order = order(sections, profile)?;
+    let mut places = vec![0; order.len()];
+    for (place, &function) in (0..).zip(&order) {
+        places[function] = place;
+    }
+    let mut shift = Shift { imported_functions: sections.imported_functions, places };
     let mut types = TypeSection::new();
     if let Some(reader) = sections.types.clone() {
         shift.parse_type_section(&mut types, reader)?;
@@ -62,8 +69,9 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) ->
     if parameters.len() != sections.bodies.len() {
         return Err(Error::Encode("functions and their code differ in number".to_owned()));
     }
-    for (index, (body, function_plan)) in (0..).zip(sections.bodies.iter().zip(&plan.functions)) {
-        writer.function(index, parameters[index as usize], body, function_plan, profile)?;
+    for (place, &function) in (0..).zip(&order) {
+        let (body, function_plan) = (&sections.bodies[function], &plan.functions[function]);
+        writer.function(place, parameters[function], body, function_plan, profile)?;
     }
     let Writer { mut shift, code, hints, mut report, .. } = writer;
     report.functions = sections.bodies.len();
@@ -72,8 +80,11 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) ->
     let mut module = Module::new();
     module.section(&types).section(&imports);
     if let Some(reader) = sections.functions.clone() {
+        let kinds = reader.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut functions = FunctionSection::new();
-        shift.parse_function_section(&mut functions, reader)?;
+        for &function in &order {
+            functions.function(shift.type_index(kinds[function])?);
+        }
         module.section(&functions);
     }
     if let Some(reader) = sections.tables.clone() {
@@ -107,23 +118,55 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) ->
     if let Some(reader) = sections.names.clone() {
         let mut names = NameSection::new();
         for name in reader {
-            shift.parse_custom_name_subsection(&mut names, name?)?;
+            match name? {
+                Name::Function(functions) => names.functions(&shift.names(functions)?),
+                // These would have to be put in order as well, and nothing asks for them.
+                Name::Local(_) | Name::Label(_) => {}
+                name => shift.parse_custom_name_subsection(&mut names, name)?,
+            }
         }
         module.section(&names);
     }
     Ok((module.finish(), report))
 }
 
-/// Makes room for one more imported function.
+/// Returns the functions in the order in which they are written: those first that are used most, so that what is used
+/// together lies together.
+fn order(sections: &Sections<'_>, profile: &BranchProfile) -> Result<Vec<usize>, Error> {
+    let heats = sections.bodies.iter().map(|body| profile.heat_of(body)).collect::<Result<Vec<_>, _>>()?;
+    let mut order: Vec<usize> = (0..heats.len()).collect();
+    order.sort_by_key(|&function| std::cmp::Reverse(heats[function]));
+    Ok(order)
+}
+
+/// Makes room for one more imported function, and puts those that are defined in another order.
 struct Shift {
     imported_functions: u32,
+    /// Place of each function among those that are defined.
+    places: Vec<u32>,
+}
+
+impl Shift {
+    /// Names of functions, in their new order.
+    fn names(&mut self, names: wasmparser::NameMap<'_>) -> Result<NameMap, Error> {
+        let mut sorted = BTreeMap::new();
+        for naming in names {
+            let naming = naming?;
+            sorted.insert(self.function_index(naming.index)?, naming.name);
+        }
+        let mut names = NameMap::new();
+        sorted.into_iter().for_each(|(function, name)| names.append(function, name));
+        Ok(names)
+    }
 }
 
 impl Reencode for Shift {
     type Error = std::convert::Infallible;
 
     fn function_index(&mut self, function: u32) -> Result<u32, reencode::Error> {
-        Ok(if function < self.imported_functions { function } else { function + 1 })
+        let Some(defined) = function.checked_sub(self.imported_functions) else { return Ok(function) };
+        let place = self.places.get(defined as usize).copied().unwrap_or(defined);
+        Ok(self.imported_functions + 1 + place)
     }
 }
 

@@ -117,7 +117,77 @@ fn a_function_is_known_after_it_was_linked_anew() {
     );
     let moved = wat::parse_str(moved).expect("the text is WebAssembly");
     let hinted = meter_with_hints(&moved, &profile).expect("it can be metered");
-    assert_eq!(hints(&hinted.module), [(3, 0, true), (3, 1, false)]);
+    // It comes before the other one, which nobody has counted.
+    assert_eq!(hints(&hinted.module), [(2, 0, true), (2, 1, false)]);
+}
+
+#[test]
+fn functions_that_are_used_most_come_first() {
+    let text = r#"(module (import "host" "call" (func $host))
+        (func $cold (export "cold"))
+        (func $warm (export "warm") (param i64) (call $cold) (call $hot (f32.const 0)) (call $host))
+        (func $hot (export "hot") (param f32) (nop))
+        (table 1 funcref) (elem (i32.const 0) func $warm) (start $cold))"#;
+    let module = wat::parse_str(text).expect("the text is WebAssembly");
+    let profile = profile(&module, &[0, 5, 1000], Thresholds::default()).expect("it was counted");
+    let ordered = meter_with_hints(&module, &profile).expect("it can be metered").module;
+    // The arguments are of different kinds, so this finds a function with another's type.
+    wasmparser::Validator::new().validate_all(&ordered).expect("it is valid");
+    let mut places = Vec::new();
+    for payload in Parser::new(0).parse_all(&ordered) {
+        match payload.expect("a whole module") {
+            Payload::ExportSection(exports) => {
+                let exports = exports.into_iter().map(|export| export.expect("a whole export"));
+                places.extend(exports.map(|export| (export.name.to_owned(), export.index)));
+            }
+            Payload::StartSection { func, .. } => places.push(("start".to_owned(), func)),
+            Payload::ElementSection(elements) => {
+                for element in elements {
+                    let wasmparser::ElementItems::Functions(functions) = element.expect("a whole element").items else {
+                        panic!("they are functions");
+                    };
+                    places.extend(functions.into_iter().map(|index| ("element".to_owned(), index.expect("an index"))));
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().expect("a whole body") {
+                    if let Operator::Call { function_index } = operator.expect("a whole operator") {
+                        places.push(("call".to_owned(), function_index));
+                    }
+                }
+            }
+            Payload::CustomSection(section) => {
+                let KnownCustom::Name(names) = section.as_known() else { continue };
+                for name in names {
+                    let wasmparser::Name::Function(functions) = name.expect("whole names") else { continue };
+                    let functions = functions.into_iter().map(|naming| naming.expect("a whole name"));
+                    places.extend(functions.map(|naming| (format!("${}", naming.name), naming.index)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let places: Vec<(&str, u32)> = places.iter().map(|(name, index)| (&**name, *index)).collect();
+    // The host's function, and `pause`; then these.
+    let (hot, warm, cold) = (2, 3, 4);
+    assert_eq!(
+        places,
+        [
+            ("cold", cold),
+            ("warm", warm),
+            ("hot", hot),
+            ("proofbox_fuel", 0),
+            ("start", cold),
+            ("element", warm),
+            ("call", cold),
+            ("call", hot),
+            ("call", 0),
+            ("$host", 0),
+            ("$hot", hot),
+            ("$warm", warm),
+            ("$cold", cold),
+        ]
+    );
 }
 
 #[test]
@@ -175,7 +245,7 @@ fn a_profile_is_read_as_it_was_written() {
 #[test]
 fn a_profile_that_is_not_whole_is_refused() {
     let one = 0x0102_0304_0506_0708_u64;
-    let function = |hash: u64, branches: u8, packed: &[u8]| [&hash.to_le_bytes()[..], &[branches], packed].concat();
+    let function = |hash: u64, branches: u8, packed: &[u8]| [&hash.to_le_bytes()[..], &[7, branches], packed].concat();
     let file = |count: u8, functions: &[Vec<u8>]| [&b"\0branch1"[..], &[count], &functions.concat()].concat();
     let good = file(2, &[function(one, 5, &[0b10_01_00_10, 1]), function(one + 1, 1, &[2])]);
     let read = BranchProfile::read(&good).expect("it is whole");
