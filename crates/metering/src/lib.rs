@@ -10,12 +10,16 @@
 //!
 //! The counter is no part of the linear memory: nothing that goes wrong there reaches it.
 
+mod branches;
 mod call_graph;
+mod count;
 mod model;
 mod rewrite;
 mod sections;
 mod verify;
 
+pub use branches::{BranchProfile, Hint, ProfileError};
+pub use count::{COUNTS, Thresholds, count_branches, profile};
 pub use verify::{Violation, verify};
 
 /// Module and name of the import that is called when the counter is below zero.
@@ -90,6 +94,10 @@ pub struct Report {
     pub long_paths: usize,
     /// Longest path between two charges, in operators.
     pub longest_uncharged: u64,
+    /// Functions that the profile of branches knows.
+    pub hinted: usize,
+    /// Branches that have a hint by it.
+    pub hints: usize,
 }
 
 /// Meters a module. Its custom sections are left out, except for the names of functions.
@@ -97,10 +105,19 @@ pub struct Report {
 /// # Errors
 /// Returns an error when the module can't be read, has exceptions or tail calls, or can't be bounded.
 pub fn meter(module: &[u8]) -> Result<Metered, Error> {
+    meter_with_hints(module, &BranchProfile::default())
+}
+
+/// Meters a module, and tells the compiler what a profile knows of its branches. Hints change where code is laid, and
+/// neither what it does nor what it is charged.
+///
+/// # Errors
+/// Returns the errors of [`meter`].
+pub fn meter_with_hints(module: &[u8], profile: &BranchProfile) -> Result<Metered, Error> {
     let sections = sections::Sections::read(module)?;
     let graph = call_graph::CallGraph::of(&sections)?;
     let plan = model::plan(&sections, &graph)?;
-    let (module, report) = rewrite::rewrite(&sections, &plan)?;
+    let (module, report) = rewrite::rewrite(&sections, &plan, profile)?;
     verify(&module)?;
     Ok(Metered { module, report })
 }

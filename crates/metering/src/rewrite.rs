@@ -1,13 +1,16 @@
 //! Writes a module anew, with its charges.
 
+use std::collections::BTreeMap;
+
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{
     BlockType, BranchHint, BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection,
     EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType, ImportSection,
-    InstructionSink, MemorySection, Module, NameSection, StartSection, TableSection, TypeSection, ValType,
+    InstructionSink, MemorySection, Module, NameMap, NameSection, StartSection, TableSection, TypeSection, ValType,
 };
-use wasmparser::{FunctionBody, Operator};
+use wasmparser::{FunctionBody, Name, Operator};
 
+use crate::branches::{BranchProfile, is_branch};
 use crate::model::{FunctionPlan, Plan, STRAIGHT};
 use crate::sections::Sections;
 use crate::{COUNTER, Error, PAUSE, Report};
@@ -17,9 +20,14 @@ const BULK_BYTES_LOG2: i32 = 3;
 /// Length of a bulk memory operation that is charged like any other operator, if it is known beforehand.
 const MAX_SMALL_BULK: i32 = 4096;
 
-/// Writes a module with the charges of a plan.
-pub fn rewrite(sections: &Sections<'_>, plan: &Plan) -> Result<(Vec<u8>, Report), Error> {
-    let mut shift = Shift { imported_functions: sections.imported_functions };
+/// Writes a module with the charges of a plan, and with what a profile says of its branches.
+pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) -> Result<(Vec<u8>, Report), Error> {
+    let order = order(sections, profile)?;
+    let mut places = vec![0; order.len()];
+    for (place, &function) in (0..).zip(&order) {
+        places[function] = place;
+    }
+    let mut shift = Shift { imported_functions: sections.imported_functions, places };
     let mut types = TypeSection::new();
     if let Some(reader) = sections.types.clone() {
         shift.parse_type_section(&mut types, reader)?;
@@ -61,8 +69,9 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan) -> Result<(Vec<u8>, Report)
     if parameters.len() != sections.bodies.len() {
         return Err(Error::Encode("functions and their code differ in number".to_owned()));
     }
-    for (index, (body, function_plan)) in (0..).zip(sections.bodies.iter().zip(&plan.functions)) {
-        writer.function(index, parameters[index as usize], body, function_plan)?;
+    for (place, &function) in (0..).zip(&order) {
+        let (body, function_plan) = (&sections.bodies[function], &plan.functions[function]);
+        writer.function(place, parameters[function], body, function_plan, profile)?;
     }
     let Writer { mut shift, code, hints, mut report, .. } = writer;
     report.functions = sections.bodies.len();
@@ -71,8 +80,11 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan) -> Result<(Vec<u8>, Report)
     let mut module = Module::new();
     module.section(&types).section(&imports);
     if let Some(reader) = sections.functions.clone() {
+        let kinds = reader.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut functions = FunctionSection::new();
-        shift.parse_function_section(&mut functions, reader)?;
+        for &function in &order {
+            functions.function(shift.type_index(kinds[function])?);
+        }
         module.section(&functions);
     }
     if let Some(reader) = sections.tables.clone() {
@@ -106,23 +118,55 @@ pub fn rewrite(sections: &Sections<'_>, plan: &Plan) -> Result<(Vec<u8>, Report)
     if let Some(reader) = sections.names.clone() {
         let mut names = NameSection::new();
         for name in reader {
-            shift.parse_custom_name_subsection(&mut names, name?)?;
+            match name? {
+                Name::Function(functions) => names.functions(&shift.names(functions)?),
+                // These would have to be put in order as well, and nothing asks for them.
+                Name::Local(_) | Name::Label(_) => {}
+                name => shift.parse_custom_name_subsection(&mut names, name)?,
+            }
         }
         module.section(&names);
     }
     Ok((module.finish(), report))
 }
 
-/// Makes room for one more imported function.
+/// Returns the functions in the order in which they are written: those first that are used most, so that what is used
+/// together lies together.
+fn order(sections: &Sections<'_>, profile: &BranchProfile) -> Result<Vec<usize>, Error> {
+    let heats = sections.bodies.iter().map(|body| profile.heat_of(body)).collect::<Result<Vec<_>, _>>()?;
+    let mut order: Vec<usize> = (0..heats.len()).collect();
+    order.sort_by_key(|&function| std::cmp::Reverse(heats[function]));
+    Ok(order)
+}
+
+/// Makes room for one more imported function, and puts those that are defined in another order.
 struct Shift {
     imported_functions: u32,
+    /// Place of each function among those that are defined.
+    places: Vec<u32>,
+}
+
+impl Shift {
+    /// Names of functions, in their new order.
+    fn names(&mut self, names: wasmparser::NameMap<'_>) -> Result<NameMap, Error> {
+        let mut sorted = BTreeMap::new();
+        for naming in names {
+            let naming = naming?;
+            sorted.insert(self.function_index(naming.index)?, naming.name);
+        }
+        let mut names = NameMap::new();
+        sorted.into_iter().for_each(|(function, name)| names.append(function, name));
+        Ok(names)
+    }
 }
 
 impl Reencode for Shift {
     type Error = std::convert::Infallible;
 
     fn function_index(&mut self, function: u32) -> Result<u32, reencode::Error> {
-        Ok(if function < self.imported_functions { function } else { function + 1 })
+        let Some(defined) = function.checked_sub(self.imported_functions) else { return Ok(function) };
+        let place = self.places.get(defined as usize).copied().unwrap_or(defined);
+        Ok(self.imported_functions + 1 + place)
     }
 }
 
@@ -147,14 +191,18 @@ impl Writer {
         parameters: u32,
         body: &FunctionBody<'_>,
         plan: &FunctionPlan,
+        profile: &BranchProfile,
     ) -> Result<(), Error> {
         let operators = body.get_operators_reader()?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let known = profile.hints_of(body)?;
+        self.report.hinted += usize::from(!known.is_empty());
+        let mut known = known.iter();
         let bulk = operators.windows(2).any(|pair| bulk_charge(Some(&pair[0]), &pair[1]));
         let (mut function, length) = self.new_function(parameters, body, bulk)?;
-        let mut pauses = Vec::new();
+        let mut hints = Vec::new();
         if let Some(cost) = plan.entry {
             self.report.entries += 1;
-            self.charge(&mut function, &mut pauses, Cost::Fixed(cost));
+            self.charge(&mut function, &mut hints, Cost::Fixed(cost));
         }
         let mut loops = plan.loops.iter();
         let mut calls = plan.calls.iter().peekable();
@@ -162,31 +210,36 @@ impl Writer {
         for (at, operator) in operators.iter().enumerate() {
             if calls.next_if_eq(&&at).is_some() {
                 self.report.long_paths += 1;
-                self.charge(&mut function, &mut pauses, Cost::Fixed(STRAIGHT));
+                self.charge(&mut function, &mut hints, Cost::Fixed(STRAIGHT));
             }
             match operator {
                 Operator::CallIndirect { .. } => {
                     self.report.indirect_calls += 1;
-                    self.charge(&mut function, &mut pauses, Cost::Fixed(self.indirect_call));
+                    self.charge(&mut function, &mut hints, Cost::Fixed(self.indirect_call));
                 }
                 _ if bulk_charge(previous, operator) => {
                     self.report.bulk_operations += 1;
                     function.instructions().local_tee(length);
-                    self.charge(&mut function, &mut pauses, Cost::Bytes(length));
+                    self.charge(&mut function, &mut hints, Cost::Bytes(length));
                 }
                 _ => {}
+            }
+            if is_branch(operator)
+                && let Some(hint) = known.next().copied().flatten()
+            {
+                hints.push(hint_at(&function, hint.value()));
+                self.report.hints += 1;
             }
             function.instruction(&self.shift.instruction(operator.clone())?);
             if let Operator::Loop { .. } = operator {
                 self.report.loops += 1;
                 let cost = loops.next().copied().ok_or_else(|| Error::Encode("a loop without a cost".to_owned()))?;
-                self.charge(&mut function, &mut pauses, Cost::Fixed(cost));
+                self.charge(&mut function, &mut hints, Cost::Fixed(cost));
             }
             previous = Some(operator);
         }
-        if !pauses.is_empty() {
-            let hint = |branch_func_offset| BranchHint { branch_func_offset, branch_hint_value: 0 };
-            self.hints.function_hints(self.pause + 1 + index, pauses.into_iter().map(hint).collect::<Vec<_>>());
+        if !hints.is_empty() {
+            self.hints.function_hints(self.pause + 1 + index, hints);
         }
         self.code.function(&function);
         Ok(())
@@ -209,15 +262,20 @@ impl Writer {
     }
 
     /// Writes a charge. It leaves the operands below it as they are.
-    fn charge(&self, function: &mut Function, pauses: &mut Vec<u32>, cost: Cost) {
+    fn charge(&self, function: &mut Function, hints: &mut Vec<BranchHint>, cost: Cost) {
         let mut code = function.instructions();
         code.global_get(self.counter);
         cost.push(&mut code);
         code.i64_sub().global_set(self.counter).global_get(self.counter).i64_const(0).i64_lt_s();
-        // A function has less than 4 GiB of code.
-        pauses.push(u32::try_from(function.byte_len()).unwrap_or(u32::MAX));
+        hints.push(hint_at(function, 0));
         function.instructions().if_(BlockType::Empty).call(self.pause).end();
     }
+}
+
+/// Returns a hint for the instruction that is written next.
+fn hint_at(function: &Function, branch_hint_value: u32) -> BranchHint {
+    // A function has less than 4 GiB of code.
+    BranchHint { branch_func_offset: u32::try_from(function.byte_len()).unwrap_or(u32::MAX), branch_hint_value }
 }
 
 /// Returns whether an operator is a bulk memory operation that is charged by its length.

@@ -424,7 +424,9 @@ fn exports(module: &[u8], name: &str) -> bool {
 fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, ImageError> {
     eprintln!("Compiling the image for this machine.");
     let engine = engine::for_building().map_err(by_engine("starting wasmtime"))?;
-    let metered = proofbox_metering::meter(module)
+    let profile = recipe::branch_profile()
+        .map_err(|reason| ImageError::Engine { what: "reading the recipe's profile of branches", reason })?;
+    let metered = proofbox_metering::meter_with_hints(module, &profile)
         .map_err(|error| ImageError::Engine { what: "metering the image", reason: error.to_string() })?;
     let compiled = engine.precompile_module(&metered.module).map_err(by_engine("compiling the image"))?;
     let compiled_for = compatibility()?;
@@ -469,7 +471,7 @@ fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, 
 }
 
 /// Identity of what compiled code depends on: by wasmtime's own account its version, settings, and the CPU's features; and
-/// how it is metered.
+/// how it is metered, and its branches hinted.
 fn compatibility() -> Result<String, ImageError> {
     struct Digesting(Sha256);
     impl Hasher for Digesting {
@@ -484,6 +486,7 @@ fn compatibility() -> Result<String, ImageError> {
     let mut digest = Digesting(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut digest);
     digest.0.update(proofbox_metering::VERSION.to_le_bytes());
+    digest.0.update(Sha256::digest(recipe::branches()));
     Ok(recipe::hex(&digest.0.finalize()))
 }
 

@@ -5,6 +5,8 @@
 //! - [`run`](run()) runs a [`Program`](proofbox_types::program::Program) to its
 //!   [`Outcome`](proofbox_types::outcome::Outcome), in one or two of its interpreters.
 
+#[doc(hidden)]
+pub mod branch_counts;
 mod capture;
 mod clock;
 mod denials;

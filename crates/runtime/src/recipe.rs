@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 
 use include_dir::{Dir, DirEntry, include_dir};
 use indicatif::{ProgressBar, ProgressStyle};
+use proofbox_metering::BranchProfile;
 use sha2::{Digest, Sha256};
 
 /// The interpreter that is built where none is named.
 pub const DEFAULT: &str = "default";
+
+/// Path of the profile of branches in the recipe.
+const BRANCHES: &str = "profile/branches.zst";
 
 static RECIPE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../runtimes/python-3.13");
 
@@ -60,6 +64,27 @@ pub fn hash(interpreter: &str) -> String {
         hex(&hash.finalize())
     });
     if interpreter == DEFAULT { HASH.clone() } else { format!("{}-{interpreter}", *HASH) }
+}
+
+/// The profile of branches (`profile/README.md`) as it is in the recipe, compressed; empty, where there is none.
+pub fn branches() -> &'static [u8] {
+    RECIPE.get_file(BRANCHES).map_or(&[], include_dir::File::contents)
+}
+
+/// Which way the branches of an interpreter go.
+///
+/// # Errors
+/// Returns an error when the profile in the recipe is damaged.
+pub fn branch_profile() -> Result<BranchProfile, String> {
+    unpack_branches(branches())
+}
+
+fn unpack_branches(packed: &[u8]) -> Result<BranchProfile, String> {
+    if packed.is_empty() {
+        return Ok(BranchProfile::default());
+    }
+    let profile = zstd::decode_all(packed).map_err(|error| format!("{BRANCHES} can't be unpacked: {error}"))?;
+    BranchProfile::read(&profile).map_err(|error| format!("{BRANCHES}: {error}"))
 }
 
 /// Names of the interpreters that can be built, the default one first.
@@ -279,6 +304,19 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_damaged_profile_of_branches_is_refused() {
+        assert!(unpack_branches(branches()).expect("it is whole").len() > 1000);
+        let half = &branches()[..branches().len() / 2];
+        let refused = |packed: &[u8]| unpack_branches(packed).expect_err("it is refused");
+        assert!(refused(half).starts_with("profile/branches.zst can't be unpacked: "), "{}", refused(half));
+        let whole = zstd::decode_all(branches()).expect("it is whole");
+        let cut_off = zstd::encode_all(&whole[..whole.len() / 2], 1).expect("memory");
+        assert_eq!(refused(&cut_off), "profile/branches.zst: the profile of branches is cut off");
+        let other = zstd::encode_all(&b"other"[..], 1).expect("memory");
+        assert_eq!(refused(&other), "profile/branches.zst: it is no profile of branches, or one of another version");
+    }
 
     #[test]
     fn a_recipe_is_unpacked_over_an_earlier_one() {

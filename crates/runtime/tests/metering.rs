@@ -1,6 +1,8 @@
 //! The counter of `proofbox_metering` beside wasmtime's own fuel, on random programs.
 
-use proofbox_metering::{COUNTER, MAX_UNCHARGED, PAUSE, meter};
+use proofbox_metering::{
+    COUNTER, COUNTS, MAX_UNCHARGED, PAUSE, Thresholds, count_branches, meter, meter_with_hints, profile,
+};
 use wasmtime::{Caller, Config, Engine, Extern, Linker, Module, Store, Val};
 
 /// Random programs that are tried.
@@ -114,9 +116,14 @@ fn by_wasmtime(module: &[u8], function: &str, n: i32) -> (i32, u64) {
 /// Runs the last function metered, with so much in the counter at a time; its result, what it has used, and how far
 /// below zero the counter was at most.
 fn by_counter(module: &[u8], function: &str, n: i32, slice: i64) -> (i32, u64, u64) {
-    let engine = Engine::default();
-    let module = Module::new(&engine, meter(module).expect("it can be metered").module).expect("it is a module");
-    let mut linker: Linker<(u64, u64)> = Linker::new(&engine);
+    let metered = meter(module).expect("it can be metered").module;
+    metered_by_counter(&Engine::default(), &metered, function, n, slice)
+}
+
+/// The same of a module that is metered.
+fn metered_by_counter(engine: &Engine, module: &[u8], function: &str, n: i32, slice: i64) -> (i32, u64, u64) {
+    let module = Module::new(engine, module).expect("it is a module");
+    let mut linker: Linker<(u64, u64)> = Linker::new(engine);
     linker
         .func_wrap(PAUSE.0, PAUSE.1, move |mut caller: Caller<'_, (u64, u64)>| {
             let Some(Extern::Global(counter)) = caller.get_export(COUNTER) else { panic!("it is exported") };
@@ -128,7 +135,7 @@ fn by_counter(module: &[u8], function: &str, n: i32, slice: i64) -> (i32, u64, u
             counter.set(&mut caller, Val::I64(slice)).expect("it is mutable");
         })
         .expect("a new name");
-    let mut store = Store::new(&engine, (0, 0));
+    let mut store = Store::new(engine, (0, 0));
     let instance = linker.instantiate(&mut store, &module).expect("it can be instantiated");
     let counter = instance.get_global(&mut store, COUNTER).expect("it is exported");
     counter.set(&mut store, Val::I64(slice)).expect("it is mutable");
@@ -188,4 +195,55 @@ fn the_count_does_not_depend_on_the_time_slices() {
         assert_eq!((result, whole), (sliced_result, sliced), "seed {seed}");
         assert!(deepest <= MAX_UNCHARGED, "seed {seed}: {deepest}");
     }
+}
+
+/// Runs a function in the module that counts branches; its result, and the counters.
+fn counted(module: &[u8], function: &str, n: i32) -> (i32, Vec<u64>) {
+    let engine = Engine::default();
+    let module = Module::new(&engine, count_branches(module).expect("it can be counted")).expect("it is a module");
+    let mut store = Store::new(&engine, ());
+    let instance = wasmtime::Instance::new(&mut store, &module, &[]).expect("it imports nothing");
+    let run = instance.get_typed_func::<i32, i32>(&mut store, function).expect("it is exported");
+    let result = run.call(&mut store, n).expect("it ends");
+    let counts = instance.get_memory(&mut store, COUNTS).expect("it is exported").data(&store);
+    (result, counts.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
+}
+
+#[test]
+fn branches_are_counted() {
+    let text = r#"(module (func (export "f") (param $n i32) (result i32) (local $i i32)
+        (block $out
+          (loop $next
+            (br_if $out (i32.ge_s (local.get $i) (local.get $n)))
+            (if (i32.and (local.get $i) (i32.const 1)) (then (nop)) (else (nop)))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br $next)))
+        (local.get $i)))"#;
+    let (result, counts) = counted(&wat::parse_str(text).expect("it is WebAssembly"), "f", 7);
+    assert_eq!(result, 7);
+    // Entry; head; `br_if` reached, taken; `if` reached, taken, left; end of the loop; end of the block.
+    assert_eq!(counts[..9], [1, 8, 8, 1, 7, 3, 7, 0, 1]);
+    assert!(counts[9..].iter().all(|count| *count == 0));
+}
+
+#[test]
+fn hints_change_neither_results_nor_fuel() {
+    let mut hints = 0;
+    let mut config = Config::new();
+    config.wasm_branch_hinting(true);
+    let hinting = Engine::new(&config).expect("wasmtime runs here");
+    for seed in 0..PROGRAMS / 2 {
+        let module = wat::parse_str(Writer::program(seed)).expect("it writes WebAssembly");
+        let function = format!("f{}", meter(&module).expect("it can be metered").report.functions - 1);
+        let (result, counts) = counted(&module, &function, 6);
+        let profile = profile(&module, &counts, Thresholds::default()).expect("it was counted");
+        let hinted = meter_with_hints(&module, &profile).expect("it can be metered");
+        hints += hinted.report.hints;
+        for n in [0, 3, 6] {
+            let plain = by_counter(&module, &function, n, 50);
+            assert_eq!(plain, metered_by_counter(&hinting, &hinted.module, &function, n, 50), "seed {seed}, n {n}");
+        }
+        assert_eq!(result, by_counter(&module, &function, 6, GRANT).0, "seed {seed}");
+    }
+    assert!(hints > 100, "{hints}");
 }

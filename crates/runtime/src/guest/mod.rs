@@ -69,8 +69,7 @@ async fn resident_pages(pool: &InterpreterPool, image: &LoadedImage) -> Result<R
     let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
     let limits = trusted_limits();
     let tree = tree(image.base()?, &program, &limits)?;
-    let mut request = Vec::new();
-    request_of(&program, &Role::Alone(None)).encode(&mut request);
+    let request = encoded_request(&program, &Role::Alone(None));
     let state = state(&program, &limits, &tree, Role::Alone(None));
     let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
     call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
@@ -94,8 +93,7 @@ pub(super) async fn run_guest(
     learn_pages(pool, image).await?;
     let began = Instant::now();
     let live = pool.count_live();
-    let mut request = Vec::new();
-    request_of(program, &role).encode(&mut request);
+    let request = encoded_request(program, &role);
     // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
     let grades = matches!(role, Role::Grader(..));
     let state = state(program, limits, tree, role);
@@ -124,6 +122,13 @@ pub(super) async fn run_guest(
         denials::classify_denied(&mut outcome.report, &refusals);
     }
     Ok(outcome)
+}
+
+/// The request of a guest in its role, as it is written into its memory.
+pub(super) fn encoded_request(program: &Program, role: &Role) -> Vec<u8> {
+    let mut request = Vec::new();
+    request_of(program, role).encode(&mut request);
+    request
 }
 
 /// Writes the request into the guest and lets it run; the exit code.
