@@ -53,6 +53,14 @@ def _import(name):
     return outgoing.number_of(sys.modules[name])
 
 
+def _own(module, name):
+    """What the library has by that name here."""
+    found = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part)
+    return outgoing.number_of(found)
+
+
 def _module_names(number, are_all=False):
     """What `import *` of a module brings, in the language's own way; or all names in it but special ones."""
     names = vars(side.state.objects[number])
@@ -371,4 +379,5 @@ OPERATIONS = {
     "collect": lambda: gc.collect() and None,
     "copy": lambda number, copy: proxies.copy_of(side.state.objects[number], copy),
     "module_names": _module_names,
+    "own": _own,
 }

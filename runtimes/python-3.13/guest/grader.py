@@ -468,6 +468,10 @@ def meant(error, expected):
     return given
 
 
+# What hears of all requests, and all answers, if somebody must (foreign_files.py).
+asked = answered = None
+
+
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
     state = side.state
@@ -478,7 +482,11 @@ def ask(*request):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
+        if asked is not None:
+            asked(request)
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
+        if answered is not None:
+            answered(value)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(True)

@@ -12,10 +12,12 @@ import _proofbox
 import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
@@ -61,7 +63,7 @@ def _visible(target, name):
         return
     if name[:1] == "_" and isinstance(target, mock.NonCallableMock) and _is_made_when_asked(target, name):
         return
-    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
+    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or _is_held(target, name) or isinstance(target, _CALLABLES):
         side.signal("looked_into_the_tests")
         raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
     if isinstance(target, border.TELLING):
@@ -74,8 +76,16 @@ def _visible(target, name):
         raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
 
 
+def _is_held(target, name):
+    """Whether an object of the library keeps that for the tests alone."""
+    return any(name in border.HELD.get(f"{kind.__module__}.{kind.__qualname__}", ()) for kind in type(target).__mro__)
+
+
 def _get(number, name):
     target = _object(number)
+    if name == "queue" and type(target).__module__ == "sched":
+        # When its events are due; not what they will do.
+        return [event._replace(action=None, argument=(), kwargs={}) for event in target.queue]
     if name == "__dict__" and _has_attributes(target):
         return attributes.Attributes(target, _check_set, _check_alterable)
     if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
@@ -375,7 +385,20 @@ def perform(operation, *arguments):
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
-    return served(*arguments)
+    serving = foreign_files.serving.set(True)
+    try:
+        if operation in border.HANDING_OVER:
+            if theirs.leads_to_code(arguments[1:]):
+                side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
+            arguments = theirs.as_own(arguments)
+        if foreign_files.are_watched():
+            foreign_files.note_texts(arguments)
+            result = served(*arguments)
+            foreign_files.note_told(result)
+            return result
+        return served(*arguments)
+    finally:
+        foreign_files.serving.reset(serving)
 
 
 def on_protocol_error():
