@@ -10,6 +10,7 @@ Whether links lead there, is asked when a file is opened: nobody replaces them m
 import concurrent.futures.thread
 import contextvars
 import html
+import itertools
 import linecache
 import os
 import pathlib
@@ -25,7 +26,7 @@ import _proofbox_side as side
 serving = contextvars.ContextVar("serving", default=False)
 # How many texts of the candidate that name the folder are kept, how long the beginnings of them that are looked at, and how deep
 # and how many items of containers.
-_MAX_NAMED, _MAX_TEXT, _MAX_DEPTH, _MAX_ITEMS = 64, 1 << 16, 4, 1_000
+_MAX_NAMED, _MAX_TEXT, _MAX_DEPTH, _MAX_ITEMS, _FEW_ITEMS = 64, 1 << 16, 6, 1_000, 20
 _REFUSED = "a file of the tests on behalf of the candidate"
 
 
@@ -44,7 +45,7 @@ _files = None
 
 
 def are_watched():
-    return _files is not None and _files.has_data
+    return _files is not None
 
 
 def watch(tests, text):
@@ -59,10 +60,9 @@ def watch(tests, text):
     sys.addaudithook(_hook)
     _go_with_threads()
     _watch_descriptors()
-    if has_data:
-        _listen()
-        if "sqlite" in text:
-            _watch_databases()
+    _listen()
+    if has_data and "sqlite" in text:
+        _watch_databases()
 
 
 # ---------------------------------------------------------------- what is opened
@@ -117,7 +117,7 @@ def _opened(path, mode, flags):
         is_straight = path.startswith("/") and ".." not in path.split("/")
         if is_module or not (_files.has_data and reads and is_straight) or _files.named or _files.is_pieced or _files.is_flooded:
             _refuse()
-    elif not is_module and _is_named(found):
+    elif _is_named(found) and not (is_module and _is_quoted()):
         _refuse()
 
 
@@ -146,6 +146,16 @@ _IMPORTING = frozenset({"importlib._bootstrap_external", "_frozen_importlib_exte
 _READING = frozenset({"get_data", "_fill_cache", "_rewrite_test", "_read_pyc", "exec_module"})
 
 
+def _is_quoted():
+    """Whether a traceback or a failed assertion of the tests is about to quote a line."""
+    frame = sys._getframe(3)
+    while frame is not None and frame.f_globals.get("__name__") in ("tokenize", "linecache", "_proofbox_environment"):
+        if frame.f_code.co_name == "updatecache":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_named(found):
     """Whether the candidate has named a file of the tests to them."""
     name = found.rpartition("/")[2]
@@ -156,6 +166,7 @@ def _is_named(found):
 
 
 def _texts_in(value, depth=0):
+    """Texts and paths in a value; if there are no data files, those of calls and of small results."""
     if isinstance(value, str):
         yield str.__str__(value)
     elif isinstance(value, (bytes, bytearray)):
@@ -163,11 +174,12 @@ def _texts_in(value, depth=0):
     elif isinstance(value, pathlib.PurePath):
         yield os.fspath(value)
     elif depth < _MAX_DEPTH and not proxies.is_remote(value):
+        items = _MAX_ITEMS if _files.has_data else _FEW_ITEMS
         if isinstance(value, (list, tuple, set, frozenset)):
-            for item in list(value)[:_MAX_ITEMS]:
+            for item in itertools.islice(value, items):
                 yield from _texts_in(item, depth + 1)
         elif isinstance(value, dict):
-            for pair in list(value.items())[:_MAX_ITEMS]:
+            for pair in itertools.islice(value.items(), items):
                 yield from _texts_in(pair, depth + 1)
 
 
@@ -179,13 +191,14 @@ def note_told(value):
 
 
 _FOLDER = re.compile(r"(?:^|[/\\\s\"'@=>:,])tests(?:[/\\]|$)")
+_MARKS = ("..", "&", "%", "\\")
 _PIECES = frozenset({"/t", "/te", "/tes", "/test"})
 
 
 def note_texts(value):
     """What the candidate says: whether it names the tests' folder, in whichever spelling the tests may undo."""
     for text in _texts_in(value):
-        if len(text) < 2:
+        if len(text) < 2 or "tests" not in text and not any(mark in text for mark in _MARKS) and text not in _PIECES:
             continue
         text = text[:_MAX_TEXT]
         if text in _PIECES or ".." in text and ".." in re.split(r"[/\\]", text):

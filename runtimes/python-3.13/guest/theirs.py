@@ -5,6 +5,7 @@ whatever it likes. What the candidate names in a request (`submit(io.FileIO, pat
 the tests that calls it has the candidate do it. Values and classes that do nothing by themselves are the tests' own."""
 
 import collections
+import itertools
 import re
 import sys
 import types
@@ -102,12 +103,14 @@ def _module_of(module):
 
 def leads_to_code(value, depth=0):
     """Whether a text names an attribute that leads from an object of the tests to its code."""
-    if type(value) is str:
-        return "_" in value and len(value) < _MAX_NAME and not border.LEADING.isdisjoint(_SEPARATOR.split(value))
-    if type(value) in (list, tuple) and depth < 3:
-        return any(leads_to_code(item, depth + 1) for item in value[:_MAX_NAME])
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return "_" in text and len(text) < _MAX_NAME and not border.LEADING.isdisjoint(_SEPARATOR.split(text))
+    if isinstance(value, (list, tuple)) and depth < 3:
+        items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+        return any(leads_to_code(item, depth + 1) for item in itertools.islice(items, _MAX_NAME))
     if type(value) is dict:
-        return any(map(leads_to_code, value.values()))
+        return any(leads_to_code(item, depth + 1) for item in value.values())
     return False
 
 
@@ -141,6 +144,14 @@ def as_own(value, seen=None):
             return value
         seen.add(id(value))
         return _CONTAINERS[kind](value, seen)
+    if (base := getattr(kind, "_proofbox_container", None)) is not None and base in _CONTAINERS:
+        # A subclass of the candidate's, with its content.
+        _, read, fill = side.CONTAINERS[base]
+        content = read(value)
+        own = as_own(type(content)(content), seen)
+        if list(map(id, own)) != list(map(id, content)) or type(own) is dict and any(own[key] is not content[key] for key in own):
+            fill(value, own)
+        return value
     if kind.__name__ == "ndarray" and value.dtype.hasobject:
         flat = value.reshape(-1)
         for index, item in enumerate(flat):
