@@ -159,6 +159,8 @@ def _is_quoted():
 def _is_named(found):
     """Whether the candidate has named a file of the tests to them."""
     name = found.rpartition("/")[2]
+    if side.state.shared:
+        note_texts([value for value in side.state.shared.values() if isinstance(value, (list, dict, set))])
     return _files.is_flooded or any(name in text for text in _files.named)
 
 
@@ -235,12 +237,17 @@ def _listen():
     import _proofbox_grader as grader
 
     def asked(request):
-        if request[0] in _TELLING:
-            note_told(request[1:])
+        if request[0] not in _TELLING:
+            return None
+        note_told(request[1:])
+        return set(_texts_in(request[1:])) if _files.has_data and len(request) > 2 else None
 
-    def answered(value):
+    def answered(value, request=None, before=None):
         if type(value) not in _MUTE:
             note_texts(value)
+        if before is not None:
+            # What it has put into the containers that it was given.
+            note_texts([text for text in _texts_in(request[1:]) if text not in before])
 
     grader.asked, grader.answered = asked, answered
 
@@ -324,12 +331,15 @@ def _note_refusal():
         pass
 
 
+_NAME = border.TESTS_FOLDER[1:]
+
+
 def _watch_descriptors():
-    """A path that is relative to an open folder says nothing of where it leads."""
+    """Where a path leads that is relative to an open folder, is not told: by none the tests' folder is entered."""
     open_ = os.open
 
     def open(path, flags, mode=0o777, *, dir_fd=None):
-        if dir_fd is not None and serving.get():
+        if dir_fd is not None and serving.get() and not {"..", _NAME}.isdisjoint(os.fsdecode(path).split("/")):
             _refuse()
         return open_(path, flags, mode, dir_fd=dir_fd)
 

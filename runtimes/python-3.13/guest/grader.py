@@ -482,11 +482,10 @@ def ask(*request):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
-        if asked is not None:
-            asked(request)
+        before = asked(request) if asked is not None else None
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
         if answered is not None:
-            answered(value)
+            answered(value, request, before)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(True)
@@ -529,6 +528,8 @@ def ask(*request):
             raise
         raise become from None
     except Exception as error:
+        if answered is not None:
+            answered([*error.args, getattr(error, "filename", None)])
         if error.__context__ is not None and side.tells_of_failure(error.__context__) and request[0] != "special":
             # `with raises(Closed): with closing(x): assert ...`
             side.signal("suppressed_assertion")
@@ -541,7 +542,10 @@ def ask(*request):
             if stream is not own:
                 text = _proofbox.printed(number)
                 if text:
-                    stream.write(text.decode("utf-8", "replace"))
+                    text = text.decode("utf-8", "replace")
+                    if answered is not None:
+                        answered(text)
+                    stream.write(text)
 
 
 # Requests for what has a name, and what may be an exception class.

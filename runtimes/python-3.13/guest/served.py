@@ -251,7 +251,22 @@ def _call(number, arguments, keywords):
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
             side.signal("cancelled_a_task_of_the_tests")
-    return target(*arguments, **keywords)
+    classes = [each for each in (*arguments, *keywords.values()) if isinstance(each, type) and type(each) is not proxies.ProxyType]
+    if not classes:
+        return target(*arguments, **keywords)
+    before = [dict(vars(each)) for each in classes]
+    try:
+        return target(*arguments, **keywords)
+    finally:
+        for each, known in zip(classes, before):
+            _check_unaltered(each, known)
+
+
+def _check_unaltered(cls, known):
+    """Whether a function of the tests that sets attributes has set one of a class to an object of the candidate's."""
+    for name, value in vars(cls).items():
+        if known.get(name) is not value and proxies.is_remote(value):
+            side.refuse("altered_the_tests", f"an attribute of class {cls.__name__} of the tests can't be set")
 
 
 def _spawn(number, whole):
