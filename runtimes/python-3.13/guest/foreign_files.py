@@ -89,7 +89,7 @@ _PATHS = {
 
 def _resolved(path):
     """The path with links resolved, and where a path in the tests' folder is no path as a text."""
-    if proxies.is_remote(path) and not isinstance(path, (str, bytes)):
+    if proxies.is_remote(path) and not issubclass(type(path), (str, bytes)):
         # It may say something else whenever it is asked.
         side.refuse("file_of_the_tests", "a path that is the candidate's object")
     try:
@@ -160,7 +160,7 @@ def _is_named(found):
     """Whether the candidate has named a file of the tests to them."""
     name = found.rpartition("/")[2]
     if side.state.shared:
-        note_texts([value for value in side.state.shared.values() if isinstance(value, (list, dict, set))])
+        note_texts([value for value in side.state.shared.values() if type(value) in (list, dict, set)])
     return _files.is_flooded or any(name in text for text in _files.named)
 
 
@@ -169,18 +169,19 @@ def _is_named(found):
 
 def _texts_in(value, depth=0):
     """Texts and paths in a value; if there are no data files, those of calls and of small results."""
-    if isinstance(value, str):
+    kind = type(value)  # not by isinstance: `__class__` of a handle is what its object is of
+    if issubclass(kind, str):
         yield str.__str__(value)
-    elif isinstance(value, (bytes, bytearray)):
-        yield bytes(value[:_MAX_TEXT]).decode("utf-8", "replace")
-    elif isinstance(value, pathlib.PurePath):
+    elif issubclass(kind, (bytes, bytearray)):
+        yield bytes(memoryview(value)[:_MAX_TEXT]).decode("utf-8", "replace")
+    elif issubclass(kind, pathlib.PurePath):
         yield os.fspath(value)
     elif depth < _MAX_DEPTH and not proxies.is_remote(value):
         items = _MAX_ITEMS if _files.has_data else _FEW_ITEMS
-        if isinstance(value, (list, tuple, set, frozenset)):
+        if issubclass(kind, (list, tuple, set, frozenset)):
             for item in itertools.islice(value, items):
                 yield from _texts_in(item, depth + 1)
-        elif isinstance(value, dict):
+        elif issubclass(kind, dict):
             for pair in itertools.islice(value.items(), items):
                 yield from _texts_in(pair, depth + 1)
 

@@ -251,7 +251,7 @@ def _call(number, arguments, keywords):
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
             side.signal("cancelled_a_task_of_the_tests")
-    classes = [each for each in (*arguments, *keywords.values()) if isinstance(each, type) and type(each) is not proxies.ProxyType]
+    classes = [each for each in (*arguments, *keywords.values()) if issubclass(type(each), type) and type(each) is not proxies.ProxyType]
     if not classes:
         return target(*arguments, **keywords)
     before = [dict(vars(each)) for each in classes]

@@ -72,9 +72,7 @@ def _class_of(cls):
         proxy_type = incoming.known_types[key] = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, (), (), (), (), cls)
         type.__setattr__(proxy_type, "_proofbox_stands", True)
     if proxy_type not in state.homes:
-        number = _number_of(*_place_of(cls, name))
-        state.homes[proxy_type] = number
-        state.proxy_types[number] = proxy_type
+        state.homes[proxy_type] = _number_of(*_place_of(cls, name))
     return proxy_type
 
 
@@ -103,13 +101,15 @@ def _module_of(module):
 
 def leads_to_code(value, depth=0):
     """Whether a text names an attribute that leads from an object of the tests to its code."""
-    if isinstance(value, str):
+    # Not by isinstance: `__class__` of a handle is what its object is of.
+    kind = type(value)
+    if issubclass(kind, str):
         text = str.__str__(value)
         return "_" in text and len(text) < _MAX_NAME and not border.LEADING.isdisjoint(_SEPARATOR.split(text))
-    if isinstance(value, (list, tuple)) and depth < 3:
-        items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+    if issubclass(kind, (list, tuple)) and depth < 3:
+        items = (list if issubclass(kind, list) else tuple).__iter__(value)
         return any(leads_to_code(item, depth + 1) for item in itertools.islice(items, _MAX_NAME))
-    if type(value) is dict:
+    if kind is dict:
         return any(leads_to_code(item, depth + 1) for item in value.values())
     return False
 
@@ -125,7 +125,7 @@ def as_own(value, seen=None):
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if isinstance(value, type):
+    if issubclass(kind, type):
         return _class_of(value)
     if kind in origins.FUNCTIONS:
         return _function_of(value)
