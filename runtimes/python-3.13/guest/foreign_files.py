@@ -17,6 +17,7 @@ import pathlib
 import re
 import sys
 import threading
+import types
 import urllib.parse
 
 import _proofbox_border as border
@@ -167,42 +168,64 @@ def _is_named(found):
 # ---------------------------------------------------------------- who names what
 
 
-def _texts_in(value, depth=0):
-    """Texts and paths in a value; if there are no data files, those of calls and of small results."""
+def _texts_in(value, found, is_wanted, depth=0):
+    """Gathers the texts and paths in a value that are wanted; if there are no data files, those of calls and of small results."""
     kind = type(value)  # not by isinstance: `__class__` of a handle is what its object is of
+    if kind in _MUTE:
+        return
     if issubclass(kind, str):
-        yield str.__str__(value)
+        text = str.__str__(value)
+    elif issubclass(kind, (list, tuple, set, frozenset, dict)):
+        if not value or depth >= _MAX_DEPTH or proxies.is_remote(value):
+            return
+        items = itertools.islice(value, _MAX_ITEMS if _files.has_data else _FEW_ITEMS)
+        for item in items:
+            if type(item) not in _MUTE:
+                _texts_in(item, found, is_wanted, depth + 1)
+                if issubclass(kind, dict):
+                    _texts_in(value[item], found, is_wanted, depth + 1)
+            elif issubclass(kind, dict):
+                _texts_in(value[item], found, is_wanted, depth + 1)
+        return
     elif issubclass(kind, (bytes, bytearray)):
-        yield bytes(memoryview(value)[:_MAX_TEXT]).decode("utf-8", "replace")
+        text = bytes(memoryview(value)[:_MAX_TEXT]).decode("utf-8", "replace")
     elif issubclass(kind, pathlib.PurePath):
-        yield os.fspath(value)
-    elif depth < _MAX_DEPTH and not proxies.is_remote(value):
-        items = _MAX_ITEMS if _files.has_data else _FEW_ITEMS
-        if issubclass(kind, (list, tuple, set, frozenset)):
-            for item in itertools.islice(value, items):
-                yield from _texts_in(item, depth + 1)
-        elif issubclass(kind, dict):
-            for pair in itertools.islice(value.items(), items):
-                yield from _texts_in(pair, depth + 1)
+        text = os.fspath(value)
+    else:
+        return
+    if is_wanted(text):
+        found.append(text)
+
+
+_MUTE = frozenset({int, float, complex, bool, type(None), types.FunctionType, types.MethodType})
+
+
+def _may_name(text):
+    """Whether a text may name the folder, in whichever spelling, or be a piece of its name."""
+    return "tests" in text or ".." in text or "&" in text or "%" in text or "\\" in text or text in _PIECES
+
+
+def _is_path_of_folder(text):
+    return text.startswith(border.TESTS_FOLDER + "/")
 
 
 def note_told(value):
     """Paths of their own that the tests tell the candidate: these it may name."""
-    for text in _texts_in(value):
-        if is_in_folder(text) and len(text) > len(border.TESTS_FOLDER) + 1:
-            _files.told.add(text.rstrip("/"))
+    found = []
+    _texts_in(value, found, _is_path_of_folder)
+    for text in found:
+        _files.told.add(text.rstrip("/"))
 
 
 _FOLDER = re.compile(r"(?:^|[/\\\s\"'@=>:,])tests(?:[/\\]|$)")
-_MARKS = ("..", "&", "%", "\\")
 _PIECES = frozenset({"/t", "/te", "/tes", "/test"})
 
 
 def note_texts(value):
     """What the candidate says: whether it names the tests' folder, in whichever spelling the tests may undo."""
-    for text in _texts_in(value):
-        if len(text) < 2 or "tests" not in text and not any(mark in text for mark in _MARKS) and text not in _PIECES:
-            continue
+    found = []
+    _texts_in(value, found, _may_name)
+    for text in found:
         text = text[:_MAX_TEXT]
         if text in _PIECES or ".." in text and ".." in re.split(r"[/\\]", text):
             _files.is_pieced = True
@@ -241,20 +264,25 @@ def _listen():
         if request[0] not in _TELLING:
             return None
         note_told(request[1:])
-        return set(_texts_in(request[1:])) if _files.has_data and len(request) > 2 else None
+        if not _files.has_data or len(request) <= 2:
+            return None
+        before = []
+        _texts_in(request[2:], before, _may_name)
+        return before
 
     def answered(value, request=None, before=None):
         if type(value) not in _MUTE:
             note_texts(value)
         if before is not None:
             # What it has put into the containers that it was given.
-            note_texts([text for text in _texts_in(request[1:]) if text not in before])
+            after = []
+            _texts_in(request[2:], after, _may_name)
+            note_texts([text for text in after if text not in before])
 
     grader.asked, grader.answered = asked, answered
 
 
 _TELLING = frozenset({"call", "special", "set", "set_global", "index", "patch"})
-_MUTE = frozenset({int, float, complex, bool, type(None)})
 
 
 # ---------------------------------------------------------------- threads, databases, descriptors, quoted lines
