@@ -62,6 +62,7 @@ REPLIES = {
     "copy": None,  # an object of the class of the one that is copied
     "pickle": "octets",
     "unpickle": None,  # likewise
+    "own": "number",  # the candidate's own class, function or module of the library
 }
 
 # ---------------------------------------------------------------- 2. attributes of a handle whose names begin with "_"
@@ -195,6 +196,12 @@ NAMES_ONLY = frozenset({"__dataclass_fields__"})
 OF_NAMED_TUPLES = frozenset({"_fields", "_asdict", "_replace", "_make"})
 # Attributes without an underscore that lead to code, frames and what they hold.
 INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+# Of objects of the library that the tests hand over: what they hold for the tests themselves, and what would tell the candidate
+# of all that the tests do with them.
+HELD = {
+    "threading.Timer": frozenset({"args", "kwargs", "function"}),
+    "sqlite3.Connection": frozenset({"set_trace_callback", "set_authorizer", "set_progress_handler"}),
+}
 # Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's
 # class keeps its records: mocks, which are asserted on.
 SERVED = {
@@ -239,6 +246,24 @@ MOCK_ASSERTIONS = frozenset(
     "assert_not_awaited".split()
 )
 
+# Classes, functions and modules of the library that C names in a request are its own, as if the code that uses them were C's:
+# G's would do in G what C wants. But for those of PLAIN_CLASSES, exceptions, and the classes of these modules, which do nothing.
+ABSTRACT_MODULES = frozenset({"abc", "collections.abc", "numbers"})
+# ... and for these, of which libraries of the tests ask what no handle answers.
+SAME_CLASSES = frozenset(
+    "sqlite3.Row sqlite3.Cursor io.StringIO io.BytesIO _io.StringIO _io.BytesIO json.encoder.JSONEncoder json.decoder.JSONDecoder "
+    "csv.Dialect csv.excel csv.excel_tab csv.unix_dialect string.Template argparse.Namespace argparse.HelpFormatter "
+    "argparse.RawDescriptionHelpFormatter argparse.RawTextHelpFormatter argparse.ArgumentDefaultsHelpFormatter "
+    "argparse.MetavarTypeHelpFormatter argparse.BooleanOptionalAction".split()
+)
+# Names by which a function of the tests that reads attributes (`reduce(getattr, path.split("."), target)`) would lead to code.
+LEADING = frozenset(
+    "__globals__ __code__ __closure__ __builtins__ __defaults__ __kwdefaults__ __subclasses__ __traceback__ __loader__ gi_frame gi_code "
+    "cr_frame cr_code ag_frame ag_code tb_frame f_back f_globals f_locals f_code co_consts func_globals".split()
+)
+# The requests that hand something over.
+HANDING_OVER = frozenset({"call", "set", "special", "index"})
+
 # ---------------------------------------------------------------- 6. names
 # `import *` of the candidate brings none of these, nor builtins, nor what the importing module has bound: by them a test
 # runner finds what it runs.
@@ -275,6 +300,10 @@ EXECUTES = (
 FORMATS = ("format", "style", "Formatter")
 # Where the tests and the library are; files elsewhere are the candidate's.
 OWN_FOLDERS = ("/tests/", "/lib/")
+# The tests' own folder: while a request of C is carried out, nothing of it is opened on C's behalf (foreign_files.py).
+TESTS_FOLDER = "/tests"
+# Files of the tests that tracebacks quote, besides.
+QUOTED_FILES = frozenset({"/tests.py", "/setup.py", "/evaluator.py"})
 # Methods by which instances of the classes below read or write files: text of the candidate may call none. Of paths it may call
 # those of `PurePath`.
 FILE_METHODS = frozenset({"tofile", "fromfile", "dump", "dumps", "from_file", "memmap"})
@@ -303,6 +332,12 @@ MAKERS = {
     "multiprocessing.sharedctypes": "the same",
     "werkzeug.routing.rules": "builders of URLs",
 }
+# Modules of the grader that execute the tests. Not among them: what carries out requests of C.
+GRADER_MAKERS = frozenset(
+    f"_proofbox_{name}" for name in (
+        "foreign_text", "grading", "kind_doctest", "kind_evaluator", "kind_pytest", "kind_unittest", "names", "runner", "test_kinds", "tests", "threads",
+    )
+)  # fmt: skip
 # Code that a maker makes of texts and of names that it has not checked: looked at by its file name (foreign_text.makes_values).
 LOOKED_AT = {"sympy.utilities.lambdify": "<lambdifygenerated-"}
 # Classes from which all derive that text of the candidate may call where sympy reads it, and functions of sympy that it may.

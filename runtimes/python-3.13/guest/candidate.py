@@ -54,6 +54,14 @@ def _import(name):
     return outgoing.number_of(sys.modules[name])
 
 
+def _own(module, name):
+    """What the library has by that name here."""
+    found = importlib.import_module(module)
+    for part in name.split(".") if name else ():
+        found = getattr(found, part)
+    return outgoing.number_of(found)
+
+
 def _module_names(number, are_all=False):
     """What `import *` of a module brings, in the language's own way; or all names in it but special ones."""
     names = vars(side.state.objects[number])
@@ -429,4 +437,5 @@ OPERATIONS = {
     "pickle": lambda number, protocol: _pickle().dumps(side.state.objects[number], protocol),
     "unpickle": lambda data: _pickle().loads(data),
     "module_names": _module_names,
+    "own": _own,
 }

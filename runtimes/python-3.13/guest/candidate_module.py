@@ -13,6 +13,7 @@ import _proofbox_grader as grader
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 
 class Names(dict):
@@ -187,6 +188,7 @@ class ProxyModule(types.ModuleType):
         return grader.ask("module_names", self._proofbox_number)
 
 
+theirs.MODULES.add(ProxyModule)
 _IMPORT_STAR = (opcode.opmap["CALL_INTRINSIC_1"], 2)
 
 

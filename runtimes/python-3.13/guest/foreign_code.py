@@ -135,7 +135,7 @@ def _compiled(source, filename):
 def _is_maker(module, filename):
     if type(module) is not str or module in border.LOOKED_AT and str(filename).startswith(border.LOOKED_AT[module]):
         return False
-    return module in border.MAKERS or module.startswith("_proofbox") and module != __name__
+    return module in border.MAKERS or module in border.GRADER_MAKERS
 
 
 _IMPORTING = frozenset({"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib", "_frozen_importlib_external"})
@@ -307,6 +307,15 @@ def _unmarshalled(*_):
     _guard.nameless = True
 
 
+def _code_made(*_):
+    """Code that is made of its parts is nobody's text. The library makes such of code that there is (`code.replace`)."""
+    if not sys._getframe(2).f_code.co_filename.startswith(_OF_LIBRARY):
+        _guard.nameless = True
+
+
+_OF_LIBRARY = ("/lib/", "<frozen ", "<proofbox>")
+
+
 def _guard_runpy():
     """A program can't be run here as a module; by its path it is text."""
     import runpy
@@ -342,6 +351,7 @@ _JUDGES = {
     "pickle.find_class": foreign_pickles.found,
     "marshal.loads": _unmarshalled,
     "marshal.load": _unmarshalled,
+    "code.__new__": _code_made,
     "open": _opened,
 }
 

@@ -480,6 +480,10 @@ def meant(error, expected):
     return given
 
 
+# What hears of all requests, and all answers, if somebody must (foreign_files.py).
+asked = answered = None
+
+
 def ask(*request):
     """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
     state = side.state
@@ -490,7 +494,10 @@ def ask(*request):
         state.changes += 1
     try:
         _tell_of_changes(candidate)
+        before = asked(request) if asked is not None else None
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
+        if answered is not None:
+            answered(value, request, before)
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(True)
@@ -533,6 +540,8 @@ def ask(*request):
             raise
         raise become from None
     except Exception as error:
+        if answered is not None:
+            answered([*error.args, getattr(error, "filename", None)])
         if error.__context__ is not None and side.tells_of_failure(error.__context__) and request[0] != "special":
             # `with raises(Closed): with closing(x): assert ...`
             side.signal("suppressed_assertion")
@@ -550,7 +559,10 @@ def show_printed(state):
         if stream is not own:
             text = _proofbox.printed(number)
             if text:
-                stream.write(text.decode("utf-8", "replace"))
+                text = text.decode("utf-8", "replace")
+                if answered is not None:
+                    answered(text)
+                stream.write(text)
 
 
 # Requests for what has a name, and what may be an exception class.

@@ -13,6 +13,7 @@ import _proofbox_proxies as proxies
 import _proofbox_proxy_types as proxy_types
 import _proofbox_sharing as sharing
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 
 def take_contents(contents, handed=()):
@@ -210,5 +211,5 @@ def _library_proxy_type(cls):
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
     "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module, "member": _restore_member,
-    "loop": outgoing.restore_loop,
+    "function": theirs.restore_function, "loop": outgoing.restore_loop,
 }  # fmt: skip

@@ -87,6 +87,15 @@ def _make_temporary(request, factory):
     return factory.mktemp(re.sub(r"\W", "_", getattr(request.node, "originalname", None) or request.node.name.partition("[")[0])[:30])
 
 
+def _tell_of_current_test(item, when):
+    """The environment's word for which test runs, without its parameters."""
+    if when is None:
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
+    else:
+        os.environ["PYTEST_CURRENT_TEST"] = f"{item.nodeid.partition('[')[0]} ({when})".replace("\0", "(null)")
+
+
+runner._update_current_test_var = _tell_of_current_test
 tmpdir._mk_tmp = _make_temporary
 # Files are nobody's here, and the directories of `tmp_path` no less the user's for that.
 tmpdir.get_user_id = lambda: None

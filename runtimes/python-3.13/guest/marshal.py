@@ -228,6 +228,7 @@ PAYLOADS = {
     "mine": int,
     "library": (str, str),
     "module": str,
+    "function": (str, str),
     "member": (object, frozenset({str, int})),
     "loop": (),
     "object": (int, object, object),

@@ -85,6 +85,51 @@ def restore_module(name):
     return importlib.import_module(name)
 
 
+def function_name(value):
+    """Module and name of a function or method of a class that both sides have, or None."""
+    kind = type(value)
+    owner = value.__objclass__ if kind in _DESCRIPTORS else getattr(value, "__self__", None)
+    if isinstance(owner, type):
+        module, names = owner.__module__, (f"{owner.__qualname__}.{value.__name__}",)
+    elif owner is None or type(owner) is types.ModuleType:
+        module, names = value.__module__, (value.__qualname__, value.__name__)
+    else:
+        return None
+    if type(module) is not str:
+        return None
+    found = sys.modules.get(module)
+    if type(found) is not types.ModuleType or not (is_shared(module) or _is_package(found)):
+        return None
+    if not str(getattr(found, "__file__", None) or "<frozen ").startswith(report.NOT_THE_USERS):
+        return None
+    return next(((module, name) for name in names if type(name) is str and _is_same(_part_of(found, name), value)), None)
+
+
+def _part_of(found, path):
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _is_same(found, value):
+    # A method of a class is made anew whenever it is looked up.
+    return found is value or type(found) is type(value) and type(value) in _BOUND and found == value
+
+
+_DESCRIPTORS = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType})
+_BOUND = frozenset({types.MethodType, types.BuiltinMethodType})
+FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType, types.MethodType, *_DESCRIPTORS})
+
+
+def restore_function(payload):
+    """This side's own function of the library."""
+    module, name = payload
+    found = _part_of(restore_module(module), name)
+    if type(found) not in FUNCTIONS:
+        raise marshal.CannotCross(f"no function of the library: {module}.{name}")
+    return found
+
+
 def is_of_library(cls):
     """Whether a class is one that the tests have not defined themselves."""
     module = sys.modules.get(cls.__module__)

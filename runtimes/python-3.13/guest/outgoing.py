@@ -17,6 +17,7 @@ import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_sharing as sharing
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 # A class's place among others, as the language has it.
 PLACES = {name: type.__dict__[name].__get__ for name in ("__mro__", "__bases__", "__base__")}
@@ -45,6 +46,10 @@ def reduce_object(value):
         return "module", value.__name__
     if type(kind) is not type and isinstance(kind, enum.EnumType) and origins.library_name(kind):
         return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
+    if kind in origins.FUNCTIONS and (name := theirs.name_of(value)):
+        return "function", name
+    if kind in theirs.MODULES:
+        return "yours", value._proofbox_number
     if kind is loops.SandboxEventLoop and _is_passed(value):
         return _reduce_loop(value)
     if side.state.check_may_leave:

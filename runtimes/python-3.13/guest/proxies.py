@@ -156,6 +156,7 @@ class ProxyType(type):
     __mro__, __bases__, __base__ = map(_told_of_class, ("__mro__", "__bases__", "__base__"))
 
     _proofbox_real = None
+    _proofbox_stands = False  # whether it stands for a class of the library that the candidate has named (theirs.py)
     _proofbox_value_base = None
     _proofbox_container = None
     _proofbox_own = _proofbox_specials = _proofbox_library = frozenset()
@@ -212,10 +213,12 @@ class ProxyType(type):
         return side.state.ask("dir", remote_id(cls))
 
     def __instancecheck__(cls, instance):
-        return type.__instancecheck__(cls, instance) or _is_checked(cls, "instance", instance)
+        return type.__instancecheck__(cls, instance) or cls._proofbox_stands and isinstance(instance, cls._proofbox_real) or _is_checked(cls, "instance", instance)
 
     def __subclasscheck__(cls, subclass):
-        return type.__subclasscheck__(cls, subclass) or isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
+        if type.__subclasscheck__(cls, subclass) or cls._proofbox_stands and issubclass(subclass, cls._proofbox_real):
+            return True
+        return isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
 
 
 def _indexed(cls):

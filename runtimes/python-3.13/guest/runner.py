@@ -33,6 +33,7 @@ import _proofbox_class_checks as class_checks
 import _proofbox_comparisons as comparisons
 import _proofbox_environment as environment
 import _proofbox_foreign_code as foreign_code
+import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
 import _proofbox_marshal as marshal
 import _proofbox_packages as packages
@@ -80,7 +81,7 @@ def prepare():
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
 # What of these runs only when something is refused, or only in sessions.
 COLD_MODULES = (
-    "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
+    "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_files", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
     "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_plotting", "_proofbox_processes", "_proofbox_program",
     "_proofbox_attributes", "_proofbox_released", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
@@ -194,6 +195,7 @@ def _grade(request):
     other.watch(text)
     plotting.watch(text)
     _keep_from_candidate(text)
+    foreign_files.watch(request["tests"], text)
     foreign_code.watch(request["tests"]["kind"], texts)
     assignments.watch(other, text)
     class_checks.watch(text)

@@ -14,10 +14,12 @@ import _proofbox
 import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
@@ -71,7 +73,7 @@ def _visible(target, name):
         return
     if name[:1] == "_" and isinstance(target, mock.NonCallableMock) and _is_made_when_asked(target, name):
         return
-    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or isinstance(target, _CALLABLES):
+    if name.startswith("_") or name.startswith(border.INNARDS) or name == "mro" or _is_held(target, name) or isinstance(target, _CALLABLES):
         side.signal("looked_into_the_tests")
         raise AttributeError(f"{type(target).__name__!r} object of the tests has no attribute {name!r} here")
     if isinstance(target, border.TELLING):
@@ -84,8 +86,16 @@ def _visible(target, name):
         raise AttributeError(f"{type(target).__name__!r} object of the tests can only be called")
 
 
+def _is_held(target, name):
+    """Whether an object of the library keeps that for the tests alone."""
+    return any(name in border.HELD.get(f"{kind.__module__}.{kind.__qualname__}", ()) for kind in type(target).__mro__)
+
+
 def _get(number, name):
     target = _object(number)
+    if name == "queue" and type(target).__module__ == "sched":
+        # When its events are due; not what they will do.
+        return [event._replace(action=None, argument=(), kwargs={}) for event in target.queue]
     if name == "__dict__" and _has_attributes(target):
         return attributes.Attributes(target, _check_set, _check_alterable)
     if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
@@ -251,7 +261,22 @@ def _call(number, arguments, keywords):
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
             side.signal("cancelled_a_task_of_the_tests")
-    return target(*arguments, **keywords)
+    classes = [each for each in (*arguments, *keywords.values()) if issubclass(type(each), type) and type(each) is not proxies.ProxyType]
+    if not classes:
+        return target(*arguments, **keywords)
+    before = [dict(vars(each)) for each in classes]
+    try:
+        return target(*arguments, **keywords)
+    finally:
+        for each, known in zip(classes, before):
+            _check_unaltered(each, known)
+
+
+def _check_unaltered(cls, known):
+    """Whether a function of the tests that sets attributes has set one of a class to an object of the candidate's."""
+    for name, value in vars(cls).items():
+        if known.get(name) is not value and proxies.is_remote(value):
+            side.refuse("altered_the_tests", f"an attribute of class {cls.__name__} of the tests can't be set")
 
 
 def _spawn(number, whole):
@@ -446,6 +471,27 @@ def perform(operation, *arguments):
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
     grader.show_printed(side.state)
+    serving = foreign_files.serving.set(True)
+    try:
+        if operation in border.HANDING_OVER:
+            if theirs.leads_to_code(arguments[1:]):
+                side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
+            arguments = theirs.as_own(arguments)
+        if foreign_files.are_watched():
+            foreign_files.note_texts(arguments)
+            result = _serve(operation, served, arguments)
+            foreign_files.note_told(result)
+            return result
+        return _serve(operation, served, arguments)
+    finally:
+        foreign_files.serving.reset(serving)
+
+
+# What may print.
+_CALLING = frozenset({"call", "get", "special"})
+
+
+def _serve(operation, served, arguments):
     if side.state.printing is None or operation not in _CALLING:
         return served(*arguments)
     begun = proxies.print_there()
@@ -453,10 +499,6 @@ def perform(operation, *arguments):
         return served(*arguments)
     finally:
         proxies.print_here(begun)
-
-
-# What may print.
-_CALLING = frozenset({"call", "get", "special"})
 
 
 def on_protocol_error():

@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "tells_seeds", "pickled", "before_message", "printing",
+        "altering", "tells_seeds", "pickled", "before_message", "printing", "lent",
     )  # fmt: skip
 
     def __init__(self):
@@ -48,6 +48,7 @@ class State:
         self.pickled = {}  # pickles that the candidate has made of its objects, and their proxy types
         self.altering = set()  # tasks of the candidate's that have altered what they were given, and are not done
         self.changes = 0  # requests that may have changed an object of the candidate's
+        self.lent = {}  # functions of the library that the tests have handed over, by module and name; on the other side the names by id
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 
