@@ -48,6 +48,10 @@ def converse(request):
     sent = []
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
+    touched = state.touched
+    if not state.grader:
+        # What it has printed comes before what the tests do now.
+        _flush()
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
@@ -58,10 +62,14 @@ def converse(request):
         raise CandidateGone(*message)
     try:
         succeeded, value, changes = message
-        if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
-            _take_reply(request, message, more, sent)
+        if succeeded is not True or changes or more or state.altered or state.touched != touched or request[0] in SHAPED:
+            _take_reply(request, message, more, sent, touched)
     except BaseException:
         state.on_protocol_error()
+    state.replied = ()
+    if len(received) > 1 and not state.grader:
+        state.taken[:] = received
+        state.before = marshal.snapshots(received)
     if succeeded:
         return value
     if isinstance(value, BaseException):
@@ -91,18 +99,19 @@ def pass_nowhere(request):
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
 
-def _take_reply(request, message, more, sent):
-    """Checks a reply, and carries out what it says beside its value."""
+def _take_reply(request, message, more, sent, touched):
+    """Checks a reply, and carries out what it says beside its value. `touched`: as it was before the request."""
     state = side.state
     succeeded, value, changes = message
     if not succeeded and type(value) is not str and not isinstance(value, BaseException):
         raise ValueError("a failure that says nothing")
     if state.altered:
-        side.note_reuse(request, sent)
-    known = len(state.altered)
+        side.note_reuse(request, sent, touched)
     if changes:
         marshal.apply(changes, sent)
-        state.altered.extend(sent[index] for index, _ in changes)
+        if state.grader:
+            for index, _ in changes:
+                state.note_altered(sent[index])
     if more:
         incoming.take_contents(more, _handed(request, sent))
     # Last of all: what came behind the message may have altered what is in it.
@@ -110,7 +119,9 @@ def _take_reply(request, message, more, sent):
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
         raise ValueError("a reply of the wrong shape")
     if succeeded and state.grader:
-        _note_change(state, request, value, len(state.altered) > known)
+        _note_change(state, request, value, state.touched != touched)
+    if state.seen:
+        _note_seen(state, request, value)
 
 
 def _note_change(state, request, value, has_changed):
@@ -129,6 +140,23 @@ def _note_change(state, request, value, has_changed):
         side.signal("argument_changed")
 
 
+def _note_seen(state, request, value):
+    """What is among the values of a reply, or of a request of the candidate."""
+    seen = set(state.seen)
+    state.seen.clear()
+    operation = request[0]
+    if operation not in _VALUED or operation == "get" and type(request[2]) is str and request[2][:2] == "__":
+        return
+    if "empty" in seen and operation != "turn":
+        side.signal("empty_result")
+    if "infinite" in seen:
+        side.signal("infinite")
+    if "classes" in seen:
+        side.note_classes(value)
+
+
+# Requests whose answer, or arguments, are values.
+_VALUED = frozenset({"global", "call", "get", "index", "special", "turn", "in_thread", "go_on"})
 # Requests whose answer is something of the candidate's own.
 _GIVING = frozenset({"call", "get", "index", "special", "turn"})
 
@@ -144,6 +172,8 @@ def _exchange(kind, message, changes, sent, given, asked):
     described, tracked, violation = len(state.described), len(state.tracked), state.violation
     signals = len(state.signals) if shared else 0
     try:
+        if state.taken:
+            shared.keep_taken(state)
         if tracked:
             outgoing.note_contents()
         if shared:
@@ -170,6 +200,9 @@ def _exchange(kind, message, changes, sent, given, asked):
             state.pending.append(("lost", 0, None))
         sent.clear()
         return _exchange(kind, message, changes, sent, given, asked)
+    if state.taken:
+        state.taken.clear()
+        state.before = None
     if shared:
         shared.crossed()
     return answer
@@ -192,6 +225,9 @@ def _answer(request, received, more, asked, asking):
         state.calls.append(received)
     if more:
         _take_contents(state, more, _handed(asking, asked))
+        if state.seen:
+            _note_seen(state, request, request)
+    state.replied = ()
     # Of the candidate's side, whether there are containers of the tests in it.
     bare = not state.grader and len(received) <= sharing.BARE.get(request[0], 1)
     if not bare:
@@ -210,11 +246,7 @@ def _answer(request, received, more, asked, asking):
     keeps, state.open = state.open, None
     if state.before_reply:
         state.before_reply()
-    for stream in (sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except BaseException:
-            pass  # it has closed it
+    _flush()
     if bare:
         changes = None
     elif keeps and reply[0]:
@@ -225,13 +257,25 @@ def _answer(request, received, more, asked, asking):
             changes = state.shared.unknown(received, changes)
     if state.calls is not None:
         _await_turn(state.calls, received)
+    replied = []
+    if state.grader:
+        state.replied = replied
     try:
-        return _exchange(REPLY, reply, changes, [], received, asked)
+        return _exchange(REPLY, reply, changes, replied, received, asked)
     except SystemError:
         raise
     except BaseException as error:
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
+        state.replied = ()
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
+
+
+def _flush():
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except BaseException:
+            pass  # it has closed it
 
 
 def _await_turn(calls, received):

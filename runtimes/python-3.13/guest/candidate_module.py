@@ -45,6 +45,9 @@ def as_found(value, path):
         side.state.paths[value] = path
     elif type(type(value)) is proxies.ProxyType and not isinstance(value, BaseException):
         object.__setattr__(value, "_proofbox_path", path)
+        if path[1][:1].isupper():
+            # Called as a class is.
+            object.__setattr__(value, "_proofbox_makes", True)
     return value
 
 

@@ -13,6 +13,7 @@ import math
 import operator
 import pathlib
 import re
+import sys
 import time
 import types
 import typing
@@ -108,6 +109,14 @@ _FORMS = frozenset(
 )
 _PATTERN = type(re.compile(""))
 
+def _bytes_of(view):
+    """A copy. Somebody else may hold what it is a view of, and alter that."""
+    # References: the view's, and the argument.
+    if not view.readonly and sys.getrefcount(view.obj) > 2:
+        note_lost()
+    return view.tobytes()
+
+
 REDUCERS = {
     range: lambda v: ("range", (v.start, v.stop, v.step)),
     slice: lambda v: ("slice", (v.start, v.stop, v.step)),
@@ -137,7 +146,7 @@ REDUCERS = {
     ipaddress.IPv6Address: lambda v: ("ipv6", int(v)),
     array.array: lambda v: ("array", (v.typecode, v.tobytes())),
     _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
-    memoryview: lambda v: ("memoryview", v.tobytes()),
+    memoryview: lambda v: ("memoryview", _bytes_of(v)),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
     types.UnionType: lambda v: ("union", v.__args__) if all(map(_is_type, v.__args__)) else reduce_object(v),
@@ -218,6 +227,13 @@ def _array(payload):
     return value
 
 
+def _decimal(text):
+    value = decimal.Decimal(text)
+    if not value.is_finite():
+        note_not_finite(value.is_nan(), value.is_infinite())
+    return value
+
+
 def _fill_array(target, content):
     if type(content) is not bytes or len(content) % target.itemsize:
         raise CannotCross("a change to what can't be changed")
@@ -231,7 +247,7 @@ RESTORERS = {
     "slice": lambda p: slice(*p),
     "ellipsis": lambda p: ...,
     "not_implemented": lambda p: NotImplemented,
-    "decimal": lambda p: decimal.Decimal(p),
+    "decimal": _decimal,
     "fraction": lambda p: fractions.Fraction(*p),
     "date": lambda p: datetime.date(*p),
     "time": lambda p: _make_moment(datetime.time, p),
@@ -338,6 +354,8 @@ def know_numpy():
         normalise(made, kind)
         made.dtype = kind
         made.shape = shape
+        if 1 in shape:
+            note_row()
         if not content:
             note_empty_array()
         elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
@@ -445,7 +463,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_not_finite = viewed_by = is_held = note_lost = None
+reduce_object = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place

@@ -1,6 +1,7 @@
 """What the candidate may do with objects of the tests that it was given, request by request (`SERVED` of border.py)."""
 
 import asyncio
+import copy
 import logging
 import os
 import sys
@@ -13,6 +14,8 @@ import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_grader as grader
+import _proofbox_marshal as marshal
+import _proofbox_operators as operators
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_side as side
@@ -84,6 +87,13 @@ def _get(number, name):
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
         raise AttributeError(f"{name!r} does not leave the tests")
+    return _given(target, value)
+
+
+def _given(target, value):
+    """What an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
+    if type(value) in marshal.CHANGEABLE and any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
+        return copy.copy(value)
     return value
 
 
@@ -109,8 +119,8 @@ def _check_alterable(target, name):
         side.refuse("altered_the_tests", "what a mock has recorded can't be set")
     if any(map(stays, type(target).__mro__)):
         side.refuse("altered_the_tests", "an attribute of a test case can't be set")
-    found = getattr(type(target), name, None)
-    if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
+    definer = next((kind for kind in type(target).__mro__ if name in vars(kind)), None)
+    if definer is not None and callable(vars(definer)[name]) and origins.is_of_library(definer):
         side.refuse("altered_the_tests", "a method of the library can't be set")
 
 
@@ -179,6 +189,8 @@ def _check_set(target, name, value):
 def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
+    if origins.is_of_library(type(target)) and not isinstance(target, mock.NonCallableMock):
+        side.state.touched += 1
     setattr(target, name, value)
     if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
         _Replaced(target, name, value)
@@ -216,7 +228,13 @@ def _special(number, name, arguments):
     if method is not None:
         # Its special methods are mocks of its own, which are not given the object.
         return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
-    return getattr(type(target), name)(target, *arguments)
+    if name in _ALTERING:
+        side.state.touched += 1
+    return _given(target, getattr(type(target), name)(target, *arguments))
+
+
+# Special methods that alter their object.
+_ALTERING = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split())
 
 
 def _copy(number, copy):
@@ -241,7 +259,16 @@ def _call(number, arguments, keywords):
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
             side.signal("cancelled_a_task_of_the_tests")
-    return target(*arguments, **keywords)
+    owner = getattr(target, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        return target(*arguments, **keywords)
+    if getattr(target, "__name__", None) in _ALTERING_METHODS and not isinstance(owner, (type, mock.NonCallableMock)):
+        side.state.touched += 1
+    return _given(owner, target(*arguments, **keywords))
+
+
+# Methods by which containers, files and trees are altered.
+_ALTERING_METHODS = operators.MUTATORS | {"write", "writelines", "truncate", "set"}
 
 
 def _spawn(number, whole):
@@ -372,6 +399,7 @@ _OPERATIONS = {
 
 
 def perform(operation, *arguments):
+    grader.show_printed(side.state)
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
