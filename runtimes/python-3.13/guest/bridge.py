@@ -39,7 +39,13 @@ class CandidateGone(BaseException):
 
 
 def ask(*request):
-    """The other side's answer; what it raises is raised here."""
+    """The other side's answer; what it raises is raised here. (Of the candidate's side.)"""
+    # What it has printed comes before what the tests do now.
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except BaseException:
+            pass  # it has closed it
     return converse(request)
 
 
@@ -49,9 +55,6 @@ def converse(request):
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
     touched = state.touched
-    if not state.grader:
-        # What it has printed comes before what the tests do now.
-        _flush()
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
@@ -62,12 +65,13 @@ def converse(request):
         raise CandidateGone(*message)
     try:
         succeeded, value, changes = message
-        if succeeded is not True or changes or more or state.altered or state.touched != touched or request[0] in SHAPED:
+        if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
             _take_reply(request, message, more, sent, touched)
     except BaseException:
         state.on_protocol_error()
-    state.replied = ()
-    if len(received) > 1 and not state.grader:
+    if state.replied:
+        state.replied = ()
+    if not state.grader and len(received) > 1 and not (marshal.CHANGEABLE.isdisjoint(kinds := set(map(type, received))) and marshal.APPLIERS.keys().isdisjoint(kinds)):
         state.taken[:] = received
         state.before = marshal.snapshots(received)
     if succeeded:
@@ -168,11 +172,11 @@ def _handed(request, sent):
 
 def _exchange(kind, message, changes, sent, given, asked):
     state = side.state
-    shared = state.shared
+    shared, taken = state.shared, state.taken
     described, tracked, violation = len(state.described), len(state.tracked), state.violation
     signals = len(state.signals) if shared else 0
     try:
-        if state.taken:
+        if taken:
             shared.keep_taken(state)
         if tracked:
             outgoing.note_contents()
@@ -200,8 +204,8 @@ def _exchange(kind, message, changes, sent, given, asked):
             state.pending.append(("lost", 0, None))
         sent.clear()
         return _exchange(kind, message, changes, sent, given, asked)
-    if state.taken:
-        state.taken.clear()
+    if taken:
+        taken.clear()
         state.before = None
     if shared:
         shared.crossed()
@@ -227,7 +231,8 @@ def _answer(request, received, more, asked, asking):
         _take_contents(state, more, _handed(asking, asked))
         if state.seen:
             _note_seen(state, request, request)
-    state.replied = ()
+    if state.replied:
+        state.replied = ()
     # Of the candidate's side, whether there are containers of the tests in it.
     bare = not state.grader and len(received) <= sharing.BARE.get(request[0], 1)
     if not bare:
@@ -246,7 +251,11 @@ def _answer(request, received, more, asked, asking):
     keeps, state.open = state.open, None
     if state.before_reply:
         state.before_reply()
-    _flush()
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except BaseException:
+            pass  # it has closed it
     if bare:
         changes = None
     elif keeps and reply[0]:
@@ -268,14 +277,6 @@ def _answer(request, received, more, asked, asking):
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
         state.replied = ()
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
-
-
-def _flush():
-    for stream in (sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except BaseException:
-            pass  # it has closed it
 
 
 def _await_turn(calls, received):

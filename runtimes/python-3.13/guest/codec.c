@@ -170,7 +170,8 @@ static long shared_number(Writer *w, PyObject *o) {
 
 /* 1: written by its number in `numbers`; 0: it is not there; -1: error. */
 static int write_if_known(Writer *w, PyObject *numbers, unsigned char tag, PyObject *o) {
-    if (!numbers) return 0;
+    /* There is only one empty tuple, whoever uses it. */
+    if (!numbers || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) == 0)) return 0;
     PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(numbers, key) : NULL;
     Py_XDECREF(key);
     if (number) return write_byte(w, tag) < 0 || write_number(w, PyLong_AsUnsignedLong(number)) < 0 ? -1 : 1;

@@ -69,7 +69,7 @@ class Candidate:
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
-        self.parses = frozenset()  # what the tests make of texts and bytes: "json", "bytes"
+        self.parses = ()  # what the tests make of texts and bytes: "json", "bytes"
         self.compares_arrays = False  # whether they compare arrays by operators, which broadcast
         self.decorators = frozenset()  # names by which the tests decorate functions, or that they call with such
         self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
@@ -139,9 +139,10 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
-        self.parses = frozenset(kind for word, kind in _PARSING.items() if word in text)
+        self.parses = [kind for word, kind in _PARSING if word in text]
         self.compares_arrays = "numpy" in text and _COMPARES_ARRAYS.search(text) is not None
-        self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names if name)
+        if "@" in text or "test_" in text:
+            self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names)
         if "loop" in text and any(word in text for word in _OF_LOOPS):
             self.looks_at_loops = True
         if not any(word in text for word in _LOOKED_AT):
@@ -176,7 +177,7 @@ class Candidate:
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
             if not isinstance(value, type) or type(value) is proxies.ProxyType:
                 side.signal("library_name_by_candidate")
-        if isinstance(value, type) and type(value) is not proxies.ProxyType:
+        if type(value) is type:
             if name in self.decorators:
                 # A class of the library in the place of a decorator: what it makes of a test may be none.
                 side.signal("decorated_by_candidate")
@@ -509,6 +510,8 @@ def ask(*request):
                 state.signals["empty_result"] = True
             elif candidate.parses and kind in side.TEXTS:
                 _note_parsed(candidate.parses, value)
+        if state.makers and request[0] == "call" and request[1] in state.makers:
+            operators.note_made(request[1], (*request[2], *request[3].values()), value)
         if request[0] == "call" and request[2] and type(request[2][0]) in _DECORATED:
             _note_decorated(request[2][0], value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
@@ -546,21 +549,29 @@ def ask(*request):
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(False)
-        show_printed(state)
+        for number, name, own in state.streams:
+            stream = getattr(sys, name)
+            if stream is not own:
+                _show(number, stream)
 
 
-def show_printed(state):
-    """What the candidate has printed since this was asked last goes where the tests have their own output."""
-    for number, name, own in state.streams:
+def show_printed():
+    """What the candidate has printed before it calls the tests."""
+    for number, name, own in side.state.streams:
         stream = getattr(sys, name)
         if stream is not own:
-            text = _proofbox.printed(number)
-            if text:
-                stream.write(text.decode("utf-8", "replace"))
+            _show(number, stream)
+
+
+def _show(number, stream):
+    """What the candidate has printed since this was asked last goes where the tests have their own output."""
+    text = _proofbox.printed(number)
+    if text:
+        stream.write(text.decode("utf-8", "replace"))
 
 
 # By words of the tests' text: what they make of texts and bytes.
-_PARSING = {"json": "json", "struct": "bytes", "frombuffer": "bytes", "frombytes": "bytes"}
+_PARSING = (("json", "json"), ("struct", "bytes"), ("frombuffer", "bytes"), ("frombytes", "bytes"))
 _EMPTY_JSON = ("[]", "{}", '""')
 # How much of binary data is looked at.
 _MAX_BINARY = 1 << 16

@@ -260,7 +260,7 @@ def converted(name):
     return method
 
 
-def note_made(maker, arguments, made):
+def note_made(number, arguments, made):
     """What is made of different values should differ: else all that the tests compare may be one object, or one value."""
     kind = type(made)
     if not arguments or not _SCALARS.issuperset(map(type, arguments)):
@@ -270,7 +270,6 @@ def note_made(maker, arguments, made):
         made = plain_of(base, made) if base else (made._proofbox_number,)
     elif kind not in _SCALARS and kind is not tuple:
         return
-    number = proxies.remote_id(maker)
     known = side.state.made.get(number)
     side.state.made[number] = arguments, made
     if known and known[0] != arguments and type(known[1]) is type(made) and known[1] == made:

@@ -144,10 +144,7 @@ class ProxyType(type):
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
-        made = side.state.ask("call", remote_id(cls), args, kwargs)
-        if side.state.grader:
-            operators.note_made(cls, (*args, *kwargs.values()), made)
-        return made
+        return side.state.ask("call", remote_id(cls), args, kwargs)
 
     def __getattr__(cls, name):
         if name == "__signature__":
@@ -317,11 +314,7 @@ def note_own_method():
 
 
 def call_object(self, *args, **kwargs):
-    if not self._proofbox_makes:
-        return side.state.ask("call", remote_id(self), args, kwargs)
-    made = side.state.ask("call", remote_id(self), args, kwargs)
-    operators.note_made(self, (*args, *kwargs.values()), made)
-    return made
+    return side.state.ask("call", remote_id(self), args, kwargs)
 
 
 def _may_forgive(error):

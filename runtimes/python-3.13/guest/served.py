@@ -92,9 +92,20 @@ def _get(number, name):
 
 def _given(target, value):
     """What an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
-    if type(value) in marshal.CHANGEABLE and any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
-        return copy.copy(value)
+    if type(value) in marshal.HOLDING or type(value) in marshal.CHANGEABLE:
+        if any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
+            return _apart(value)
     return value
+
+
+def _apart(value):
+    """A copy of a container and those in it."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind(map(_apart, value))
+    if kind is dict:
+        return {key: _apart(each) for key, each in value.items()}
+    return copy.copy(value) if kind in marshal.CHANGEABLE else value
 
 
 def _has_attributes(target):
@@ -190,7 +201,7 @@ def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
     if origins.is_of_library(type(target)) and not isinstance(target, mock.NonCallableMock):
-        side.state.touched += 1
+        side.state.note_touched()
     setattr(target, name, value)
     if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
         _Replaced(target, name, value)
@@ -229,7 +240,7 @@ def _special(number, name, arguments):
         # Its special methods are mocks of its own, which are not given the object.
         return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
     if name in _ALTERING:
-        side.state.touched += 1
+        side.state.note_touched()
     return _given(target, getattr(type(target), name)(target, *arguments))
 
 
@@ -263,7 +274,7 @@ def _call(number, arguments, keywords):
     if owner is None or isinstance(owner, types.ModuleType):
         return target(*arguments, **keywords)
     if getattr(target, "__name__", None) in _ALTERING_METHODS and not isinstance(owner, (type, mock.NonCallableMock)):
-        side.state.touched += 1
+        side.state.note_touched()
     return _given(owner, target(*arguments, **keywords))
 
 
@@ -399,7 +410,7 @@ _OPERATIONS = {
 
 
 def perform(operation, *arguments):
-    grader.show_printed(side.state)
+    grader.show_printed()
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")

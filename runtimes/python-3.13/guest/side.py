@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "taken", "before", "replied", "seen", "touched", "made",
+        "altering", "taken", "before", "replied", "seen", "touched", "made", "makers",
     )  # fmt: skip
 
     def __init__(self):
@@ -66,7 +66,8 @@ class State:
         # What codec.c needs for each message.
         self.link = self.pending, self.shared, self.shared.numbers, self.shared.next, self.taken
         self.dirty = {}  # handles of containers whose content this side has changed, by number
-        self.made = {}  # by what makes objects, of what values it has made which last
+        self.makers = set()  # numbers of what the tests call to make objects
+        self.made = {}  # by these, of what values they have made which last
         self.read = {}  # plain attributes of objects of the other side, and the changes until they were read
         self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
 
@@ -74,6 +75,11 @@ class State:
         """The candidate has altered an argument, or what an object of the tests gave it."""
         self.touched += 1
         self.altered.setdefault(id(target), (target, self.touched))
+
+    def note_touched(self):
+        """The candidate has altered an object of the tests that is no container: streams and trees are given again and again."""
+        self.touched += 1
+        self.altered.setdefault(0, (None, 0))
 
     def reset(self):
         """A fresh interpreter on the other side: nothing that it knew of is there."""
