@@ -46,11 +46,14 @@ def ask(*request):
             stream.flush()
         except BaseException:
             pass  # it has closed it
-    return converse(request)
+    shared = side.state.shared
+    if shared.taken:
+        shared.keep_taken(side.state)
+    return converse(request, True)
 
 
-def converse(request):
-    """As `ask`, of a request that is one tuple."""
+def converse(request, takes=False):
+    """As `ask`, of a request that is one tuple. `takes`: what the reply gives is looked at when the next message goes."""
     sent = []
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
@@ -59,6 +62,8 @@ def converse(request):
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
             kind, message, received, more = _answer(message, received, more, sent, request)
+            if not more:
+                state.replied = ()
     except SystemError:
         state.on_protocol_error()
     if kind == GONE:
@@ -69,11 +74,8 @@ def converse(request):
             _take_reply(request, message, more, sent, touched)
     except BaseException:
         state.on_protocol_error()
-    if state.replied:
-        state.replied = ()
-    if not state.grader and len(received) > 1 and not (marshal.CHANGEABLE.isdisjoint(kinds := set(map(type, received))) and marshal.APPLIERS.keys().isdisjoint(kinds)):
-        state.taken[:] = received
-        state.before = marshal.snapshots(received)
+    if takes and changes is not False and len(received) > 1:
+        state.shared.take_up(state, received)
     if succeeded:
         return value
     if isinstance(value, BaseException):
@@ -118,6 +120,7 @@ def _take_reply(request, message, more, sent, touched):
                 state.note_altered(sent[index])
     if more:
         incoming.take_contents(more, _handed(request, sent))
+        state.replied = ()
     # Last of all: what came behind the message may have altered what is in it.
     shape = border.REPLIES[request[0]] if state.grader else None
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
@@ -172,12 +175,10 @@ def _handed(request, sent):
 
 def _exchange(kind, message, changes, sent, given, asked):
     state = side.state
-    shared, taken = state.shared, state.taken
+    shared = state.shared
     described, tracked, violation = len(state.described), len(state.tracked), state.violation
     signals = len(state.signals) if shared else 0
     try:
-        if taken:
-            shared.keep_taken(state)
         if tracked:
             outgoing.note_contents()
         if shared:
@@ -192,6 +193,7 @@ def _exchange(kind, message, changes, sent, given, asked):
         while len(state.tracked) > tracked:
             state.tracked.popitem()
         state.pending.clear()
+        shared.taken.clear()
         if not shared.take_back():
             raise
         # What a shared container holds now may be what can't cross; nobody has tried to pass it.
@@ -204,9 +206,6 @@ def _exchange(kind, message, changes, sent, given, asked):
             state.pending.append(("lost", 0, None))
         sent.clear()
         return _exchange(kind, message, changes, sent, given, asked)
-    if taken:
-        taken.clear()
-        state.before = None
     if shared:
         shared.crossed()
     return answer
@@ -231,7 +230,6 @@ def _answer(request, received, more, asked, asking):
         _take_contents(state, more, _handed(asking, asked))
         if state.seen:
             _note_seen(state, request, request)
-    if state.replied:
         state.replied = ()
     # Of the candidate's side, whether there are containers of the tests in it.
     bare = not state.grader and len(received) <= sharing.BARE.get(request[0], 1)
@@ -266,11 +264,11 @@ def _answer(request, received, more, asked, asking):
             changes = state.shared.unknown(received, changes)
     if state.calls is not None:
         _await_turn(state.calls, received)
-    replied = []
-    if state.grader:
-        state.replied = replied
+    sent = []
+    if asked is not None and state.grader:
+        state.replied = sent
     try:
-        return _exchange(REPLY, reply, changes, replied, received, asked)
+        return _exchange(REPLY, reply, changes, sent, received, asked)
     except SystemError:
         raise
     except BaseException as error:

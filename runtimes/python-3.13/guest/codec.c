@@ -65,6 +65,7 @@ typedef struct {
     int structure;     /* levels of containers, from the next on, that are the message's own */
     int payload;       /* levels of containers that `reduce` may have made */
     int lost;          /* something is held beside the message that can't be shared */
+    int owned;         /* of a reply of the tests: something in it is held beside the message */
 } Writer;
 
 /* How many containers are shared at once, and of how many items, each and all together (sharing.py); those of few items
@@ -338,6 +339,7 @@ static int write_reduced(Writer *w, PyObject *o, Py_ssize_t references, int acco
         payload = PyTuple_GET_ITEM(pair, 1);
         if (PyUnicode_CheckExact(name)) {
             int seen = write_if_seen(w, o, references <= accounted), sharing = w->sharing;
+            if (!seen && references > accounted) w->owned = 1;
             if (!seen && sharing) {
                 Py_ssize_t n;
                 const char *text = PyUnicode_AsUTF8AndSize(name, &n);
@@ -414,6 +416,7 @@ static int write_value(Writer *w, PyObject *o) {
     Py_ssize_t references = Py_REFCNT(o);
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o) || PyByteArray_CheckExact(o)) {
         int seen = write_if_seen(w, o, references <= accounted);
+        if (!seen && references > accounted) w->owned = 1;
         if (!seen && w->sharing) seen = write_if_held(w, o, references, accounted);
         if (seen) failed = seen > 0 ? 0 : -1;
         else if (PyTuple_CheckExact(o)) failed = write_sequence(w, o, 0);
@@ -665,7 +668,7 @@ static int is_content(Reader *r, PyObject *name) {
         PyErr_Clear(); /* no name that there is: restoring it fails */
         return 0;
     }
-    if (!r->quiet && !strcmp(text, "library")) r->classes = 1;
+    if (!strcmp(text, "library")) r->classes = 1;
     if (*text == '+') text++;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!strcmp(text, names[i])) return 1;
@@ -681,7 +684,7 @@ static PyObject *read_extended(Reader *r) {
     PyObject *name = read_bytes_as(r, 's'), *payload = NULL, *o = NULL;
     if (!name) return NULL;
     int quiet = r->quiet;
-    r->quiet = quiet || !is_content(r, name);
+    if (!quiet && r->is_told) r->quiet = !is_content(r, name);
     int fillable = PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '+';
     PyObject *early = fillable ? PyObject_CallFunctionObjArgs(r->restore, name, Py_None, NULL) : Py_NewRef(Py_None);
     if (early && PyList_Append(r->seen, early) == 0) payload = read_value(r);
@@ -805,13 +808,16 @@ static int is_text(PyObject *o, const char *text) { return PyUnicode_CheckExact(
 
 /* A reply is sent as three values: whether the request has succeeded, with what, and how that has changed its containers.
  * Of a result, what is held beside the message becomes shared. */
-static int write_reply(Writer *w, PyObject *reply, PyObject *changes) {
+static int write_reply(Writer *w, PyObject *reply, PyObject *changes, PyObject *more) {
     if (!PyTuple_CheckExact(reply) || PyTuple_GET_SIZE(reply) != 2) return write_item(w, reply, 1);
     w->sharing = w->next != 0 && PyTuple_GET_ITEM(reply, 0) == Py_True;
     w->count++;
-    if (w->record && PyList_Append(w->record, reply) < 0) return -1;
+    /* Of the tests' reply the containers are known to the message that follows. */
+    if (w->record && !w->next && PyList_Append(w->record, reply) < 0) return -1;
     if (write_byte(w, 't') < 0 || write_number(w, 3) < 0) return -1;
     if (write_item(w, PyTuple_GET_ITEM(reply, 0), 1) < 0 || write_item(w, PyTuple_GET_ITEM(reply, 1), 1) < 0) return -1;
+    /* The candidate need not look after what the tests hold no more: it is told so by a False for None. */
+    if (changes == Py_None && !w->next && !w->owned && !PyList_GET_SIZE(more)) return write_byte(w, 'F');
     /* Copies of the contents of containers that may be nobody's any more. */
     w->copied = 1;
     w->structure = 3;
@@ -844,7 +850,7 @@ static int append_note(PyObject *more, const char *what) {
 }
 
 static int write_message(Writer *w, int kind, PyObject *message, PyObject *changes, PyObject *more) {
-    int failed = kind == KIND_REPLY ? write_reply(w, message, changes) : write_request(w, message);
+    int failed = kind == KIND_REPLY ? write_reply(w, message, changes, more) : write_request(w, message);
     w->sharing = w->next != 0;
     if (!failed && w->lost) failed = append_note(more, "lost");
     return failed || write_more(w, more) < 0 ? -1 : 0;

@@ -92,6 +92,7 @@ def prepare():
     marshal.SAME[masked], marshal.APPLIERS[masked] = _same, _checked_alteration(_alter_masked)
     for kind in (pandas.Series, pandas.DataFrame):
         _note_alignment(kind)
+    marshal.ALTERABLE.update((pandas.Series, pandas.DataFrame, masked))
 
 
 def _checked_alteration(alter):

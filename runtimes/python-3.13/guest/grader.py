@@ -42,7 +42,11 @@ def _carry_recursion_limit():
 class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
-    looks_at_loops = False  # whether the tests ask of their event loops what happens there
+    # What the text of the tests says of them. Few instances have these: with more than 30 attributes, each is slower.
+    looks_at_loops = False  # whether they ask of their event loops what happens there
+    parses = ()  # what they make of texts and bytes: "json", "bytes"
+    compares_arrays = False  # whether they compare arrays by operators, which broadcast
+    decorators = ()  # names by which they decorate functions, or that they call with such
 
     def __init__(self, module, modules):
         self.names = None
@@ -69,9 +73,6 @@ class Candidate:
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
-        self.parses = ()  # what the tests make of texts and bytes: "json", "bytes"
-        self.compares_arrays = False  # whether they compare arrays by operators, which broadcast
-        self.decorators = frozenset()  # names by which the tests decorate functions, or that they call with such
         self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = candidate_module.ProxyModule(module)
@@ -139,8 +140,10 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
-        self.parses = [kind for word, kind in _PARSING if word in text]
-        self.compares_arrays = "numpy" in text and _COMPARES_ARRAYS.search(text) is not None
+        if parses := [kind for word, kind in _PARSING if word in text]:
+            self.parses = parses
+        if "numpy" in text and _COMPARES_ARRAYS.search(text):
+            self.compares_arrays = True
         if "@" in text or "test_" in text:
             self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names)
         if "loop" in text and any(word in text for word in _OF_LOOPS):

@@ -440,6 +440,7 @@ def know_numpy():
     _proofbox.know_constants(*nans)
     _proofbox.know_arrays(numpy.ndarray)
     CHANGEABLE.add(numpy.ndarray)
+    ALTERABLE.add(numpy.ndarray)
     ARRAYS.add(numpy.ndarray)
     # Of floats only these come here (codec.c).
     REDUCERS[float] = lambda v: ("nan", int(v is numpy.nan))
@@ -473,6 +474,8 @@ reduce_object = note_empty_array = note_row = note_not_finite = viewed_by = is_h
 CHANGEABLE = {
     list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, array.array,
 }  # fmt: skip
+# And what else can be changed, and is not shared: added by frames.py.
+ALTERABLE = set(CHANGEABLE)
 ARRAYS = set()
 HOLDING = frozenset(CHANGEABLE - {bytearray, array.array} | {tuple, frozenset})
 

@@ -44,7 +44,7 @@ BARE = {"call": 3, "special": 2}
 class Shared(dict):
     """What one side knows of the containers that both have: these, by number."""
 
-    __slots__ = ("numbers", "copies", "rich", "handed", "next", "sent", "limit", "told", "silent", "forgotten")
+    __slots__ = ("numbers", "copies", "rich", "handed", "next", "sent", "limit", "told", "silent", "forgotten", "taken", "before", "hooked", "hook")
 
     def __init__(self):
         self.numbers = {}  # by id
@@ -57,6 +57,9 @@ class Shared(dict):
         self.told = {}  # snapshots, by number, of those whose contents go with the next message
         self.silent = False  # whether contents can't go with the next message
         self.forgotten = ()  # numbers that are forgotten with it
+        self.taken = []  # containers of the reply that came last, until the next message has gone (candidate's side)
+        self.before = None  # what they were
+        self.hooked, self.hook = False, None  # whether that is seen to before a reply; what else is done then
 
     def note(self, state):
         """Puts what has changed since the last message into the next one, and forgets what only the other side holds."""
@@ -107,6 +110,8 @@ class Shared(dict):
         if self.forgotten:
             self._forget(self.forgotten)
             self.forgotten = ()
+        if self.taken:
+            self.taken.clear()
         if len(self) != len(self.copies):
             self._begin()
         self.sent = self.next[0]
@@ -138,7 +143,7 @@ class Shared(dict):
         for index in held:
             value = received[index]
             if type(value) not in marshal.CHANGEABLE or id(value) in self.numbers or value is keywords:
-                if type(value) in marshal.APPLIERS and type(value) not in marshal.CHANGEABLE:
+                if type(value) in marshal.ALTERABLE and type(value) not in marshal.CHANGEABLE:
                     state.pending.append(("lost", 0, None))
                 continue
             if not _proofbox.has_room(self, value):
@@ -159,12 +164,30 @@ class Shared(dict):
         """Of the changes of a request's containers, those that are not told otherwise."""
         return [(index, content) for index, content in changes if id(received[index]) not in self.numbers] or None
 
+    def take_up(self, state, received):
+        """A reply has come. What this side holds and alters of its containers is seen when the next message goes."""
+        if marshal.ALTERABLE.isdisjoint(map(type, received)):
+            return
+        self.taken[:] = received
+        self.before = marshal.snapshots(received)
+        if not self.hooked:
+            self.hooked, self.hook, state.before_reply = True, state.before_reply, lambda: self._keep_before_reply(state)
+
+    def _keep_before_reply(self, state):
+        """As what was to be done before a reply; then it is that again."""
+        self.hooked, state.before_reply = False, self.hook
+        if state.before_reply:
+            state.before_reply()
+        if self.taken:
+            self.keep_taken(state)
+
     def keep_taken(self, state):
         """As `keep`, of the containers of the reply that this side has had last: also of what it has altered, and holds no
         more."""
-        taken, (copies, rich) = state.taken, state.before
+        taken, (copies, rich) = self.taken, self.before
         held = set(_proofbox.held(taken, [*copies, *rich.values()] if rich else copies, (), marshal.HOLDING, 1, 1))
-        changed = dict(marshal.changes(taken, state.before) or ())
+        changed = dict(marshal.changes(taken, self.before) or ())
+        known = len(self)
         for index in sorted(held | changed.keys()):
             value = taken[index]
             if id(value) in self.numbers:
@@ -173,7 +196,7 @@ class Shared(dict):
             if not can_be_shared or not _proofbox.has_room(self, value):
                 if index in changed:
                     state.pending.append(("altered", index, changed[index]))
-                if index in held and (can_be_shared or type(value) in marshal.APPLIERS):
+                if index in held and type(value) in marshal.ALTERABLE:
                     state.pending.append(("lost", 0, None))
                 continue
             (number,) = self.next
@@ -188,6 +211,9 @@ class Shared(dict):
             else:
                 self.copies[number] = copies[index]
             self.limit = 0
+        if len(self) == known:
+            # None of them can be in the message that goes.
+            taken.clear()
 
     def keep_open(self, state):
         """As `keep`, while the request is being carried out, and calls back; returns its containers, which the other side

@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "taken", "before", "replied", "seen", "touched", "made", "makers",
+        "altering", "replied", "seen", "touched", "made", "makers",
     )  # fmt: skip
 
     def __init__(self):
@@ -61,10 +61,8 @@ class State:
         self.tracked = {}  # containers of this side that the other has a copy of: number -> (container, content)
         self.shared = sharing.Shared()  # containers that both sides have
         self.pending = []  # contents that go with the next message
-        self.taken = []  # containers of the reply that came last, until the next message goes (candidate's side)
-        self.before = None  # and what they were
         # What codec.c needs for each message.
-        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next, self.taken
+        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next, self.shared.taken
         self.dirty = {}  # handles of containers whose content this side has changed, by number
         self.makers = set()  # numbers of what the tests call to make objects
         self.made = {}  # by these, of what values they have made which last
