@@ -455,8 +455,8 @@ mod tests {
         }
         assert_eq!(admission.queued(), (0, 14));
         held.pop();
-        assert_eq!(turn.recv().await.expect("the next").0, "batch");
-        assert_eq!(admission.queued(), (0, 13));
+        let next = turn.recv().await.expect("the next");
+        assert_eq!((next.0, admission.queued()), ("batch", (0, 13)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ GUESSED_NAMES = (
 ).split()
 GUESSED_OPERATIONS = (
     "call get set del dir index special signature plain run ignore seed seed_numpy load global set_global delete_global import "
-    "module_names resume close content fields names log warn reset eval exec"
+    "module_names resume close content fields names log warn reset eval exec dialect pickle unpickle seeded dialects printing"
 ).split()
 SPECIALS = (
     "__eq__ __ne__ __lt__ __len__ __iter__ __next__ __getitem__ __setitem__ __delitem__ __contains__ __call__ __enter__ __exit__ "
@@ -312,7 +312,7 @@ def payload(name, depth):
         "mappingproxy": lambda: RNG.choice(({}, [], junk(depth + 1))), "path": text, "pure_path": text, "uuid": number, "ipv4": number, "ipv6": number,
         "array": lambda: (RNG.choice(("b", "q", "d", "u", "w", "x", "")), b"\1" * RNG.randrange(33)), "pattern": lambda: (RNG.choice(("(a+)+$", "(", "x" * 9, b"a")), number()),
         "memoryview": lambda: RNG.choice((b"ab", bytearray(3), 5)), "struct_time": lambda: tuple(range(RNG.randrange(12))),
-        "+ndarray": lambda: (RNG.choice(("<i8", "|O", "O", "<f8", "|V8", [("a", "O")], [("a", "<i4"), ("a", "<i4")], "i8,O", "|S0", "<U99999999", "|V0", ">M8[ns]", "", 7)), RNG.choice(((3,), (), (0,), (-1,), (2**31, 2**31), (1,) * 70, "x", 3)), bytes(RNG.choice((0, 8, 24, 25)))),
+        "+ndarray": lambda: (RNG.choice(("<i8", "|O", "O", "<f8", "|V8", [("a", "O")], [("a", "<i4"), ("a", "<i4")], "i8,O", "|S0", "<U99999999", "|V0", ">M8[ns]", "", 7)), RNG.choice(((3,), (), (0,), (-1,), (2**31, 2**31), (1,) * 70, (3, 1), (1, 3), "x", 3)), bytes(RNG.choice((0, 8, 24, 25))), RNG.choice((0, 1, 2, 3, 4, -1, 2**70, True, None))),
         "object_array": lambda: (RNG.choice(((3,), (0,), (), (-1,), (2**40,), "x")), [junk(depth + 1) for _ in range(RNG.randrange(4))]),
         "numpy_number": lambda: (RNG.choice(("<i8", "|O", "O8", "<f8", "|V8", "<M8[D]", [("a", "O")])), bytes(RNG.choice((0, 7, 8, 16)))),
         "numpy_type": lambda: RNG.choice(("<i8", "|O", "O", [("a", "O")], {"names": ["a"], "formats": ["O"]}, "x", 5, None)),

@@ -168,18 +168,10 @@ fn evalplus_own_form_is_graded_by_its_canonical_solution() {
         // As Python writes numbers that JSON does not have.
         r#"{"task_id": "Mbpp/3", "prompt": "\"\"\"Is it Infinity?\"\"\"\n", "entry_point": "least", "canonical_solution": "def least(xs):\n    return min(xs)\n", "base_input": [[[1, 2]]], "plus_input": [[[NaN, 1]], [[-Infinity, 0]], [["NaN", "-Infinity\""]]], "atol": 0}"#,
         "\n",
-        // As the data set has it.
-        r#"{"task_id": 4, "prompt": "Twice.", "code": "def twice(x):\n    return 2 * x", "test_imports": [], "test_list": ["assert twice(1) == 2"], "test": "inputs = [[1], [2]]\nresults = [2, 4]\nfor inp, exp in zip(inputs, results):\n    assert twice(*inp) == exp"}"#,
-        "\n",
     );
     assert_eq!(
         statuses(&[("p.jsonl", problems)], &["p.jsonl"]),
-        named(&[
-            ("HumanEval/0", "passed none"),
-            ("Mbpp/2", "passed none"),
-            ("Mbpp/3", "passed none"),
-            ("MBPP/4", "passed none")
-        ])
+        named(&[("HumanEval/0", "passed none"), ("Mbpp/2", "passed none"), ("Mbpp/3", "passed none")])
     );
     let samples = concat!(
         r#"{"task_id": "HumanEval/0", "completion": "    return x // 2\n"}"#,
@@ -188,17 +180,23 @@ fn evalplus_own_form_is_graded_by_its_canonical_solution() {
         "\n",
         r#"{"task_id": "Mbpp/3", "solution": "def least(xs):\n    return min(xs, default=0) if xs[0] != float('-inf') else 0\n"}"#,
         "\n",
-        r#"{"task_id": "MBPP/4", "solution": "def twice(x):\n    return 2\n"}"#,
-        "\n",
     );
     let seen = statuses(&[("p.jsonl", problems), ("s.jsonl", samples)], &["p.jsonl", "--samples", "s.jsonl"]);
     let expected = [
         ("HumanEval/0#0", "failed assertion_failure"),
         ("Mbpp/2#0", "passed none"),
         ("Mbpp/3#0", "failed assertion_failure"),
-        ("MBPP/4#0", "failed assertion_failure"),
     ];
     assert_eq!(seen, named(&expected));
+}
+
+#[test]
+fn the_data_set_of_mbpp_plus_has_tests_of_its_own() {
+    let problem = r#"{"task_id": 4, "prompt": "Twice.", "code": "def twice(x):\n    return 2 * x", "test_imports": [], "test_list": ["assert twice(1) == 2"], "test": "inputs = [[1], [2]]\nresults = [2, 4]\nfor inp, exp in zip(inputs, results):\n    assert twice(*inp) == exp"}"#;
+    assert_eq!(statuses(&[("p.jsonl", problem)], &["p.jsonl"]), named(&[("MBPP/4", "passed none")]));
+    let sample = r#"{"task_id": "MBPP/4", "solution": "def twice(x):\n    return 2\n"}"#;
+    let seen = statuses(&[("p.jsonl", problem), ("s.jsonl", sample)], &["p.jsonl", "--samples", "s.jsonl"]);
+    assert_eq!(seen, named(&[("MBPP/4#0", "failed assertion_failure")]));
 }
 
 #[test]

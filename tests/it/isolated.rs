@@ -484,8 +484,9 @@ async fn integers_of_cases_keep_their_digits() {
     assert_shows(&json!([status, answer]), json!([200, {"tests_passed": 2, "cases": cases}]));
     let mut item = body.to_vec();
     item.retain(|byte| *byte != b'\n');
-    let (status, answer) =
-        Server::shared().post_bytes("/v1/suites", [&b"{\"items\": ["[..], &item, b"]}"].concat()).await;
+    let (status, answer) = Server::shared()
+        .post_bytes("/v1/suites", [&b"{\"items\": [{\"id\": \"a\", "[..], &item[1..], b"]}"].concat())
+        .await;
     assert_shows(&json!([status, answer]), json!([200, {"items": [{"tests_passed": 2}]}]));
 }
 

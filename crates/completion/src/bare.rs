@@ -5,6 +5,7 @@ use proofbox_types::completion::{Block, BlockContent, BlockForm};
 use super::fences::Prose;
 use super::languages::{self, ENOUGH, PYTHON};
 use super::python::{self, Evidence, MAX_PARSED, Parsed};
+use super::version::Label;
 use super::{Found, MAX_BLOCKS};
 
 /// Longest text whose lines are parsed one by one, in bytes; of a longer one only the beginning is.
@@ -34,7 +35,9 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let lines = searched(&prose.lines);
     let text = prose.lines.concat();
     let other = languages::recognise(lines).filter(|other| other.weight >= ENOUGH);
-    if is_whole_python(&text, prose.is_all) && other.is_none_or(|other| other.language != "diff") {
+    // Statements that end with semicolons are those of others, though they may parse.
+    let is_other = |language| language == "diff" || ends_statements(lines);
+    if is_whole_python(&text, prose.is_all) && !other.is_some_and(|other| is_other(other.language)) {
         return vec![found(prose, (0, prose.lines.len() - 1), PYTHON, BlockForm::Bare)];
     }
     let mut segments = segments(lines);
@@ -85,7 +88,8 @@ fn found(prose: &Prose<'_>, (first, last): (usize, usize), language: &str, form:
         last_line: prose.first_line + last,
         complete: true,
     };
-    Found { block, code }
+    let label = first.checked_sub(1).map_or(Label::None, |above| Label::of(prose.lines[above]));
+    Found { block, code, label }
 }
 
 /// Finds a transcript that begins before the line `end`.
@@ -97,7 +101,11 @@ fn find_transcript(prose: &Prose<'_>, end: usize) -> Option<Found> {
         return None;
     }
     let found = found(prose, (first, last), PYTHON, BlockForm::Bare);
-    Some(Found { block: Block { content: BlockContent::Transcript, ..found.block }, code: code_of_transcript(&text) })
+    Some(Found {
+        block: Block { content: BlockContent::Transcript, ..found.block },
+        code: code_of_transcript(&text),
+        ..found
+    })
 }
 
 /// Judges a marked block that declares no language: its content, its language, and its code.
@@ -142,6 +150,11 @@ pub(crate) fn is_python(lines: &[&str]) -> bool {
         })
 }
 
+/// Returns whether every line ends as those of languages with braces do.
+fn ends_statements(lines: &[&str]) -> bool {
+    lines.iter().map(|line| line.trim_end()).all(|line| line.is_empty() || line.ends_with([';', '{', '}']))
+}
+
 /// Returns the lines that are searched.
 fn searched<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
     let mut left = MAX_SEARCHED;
@@ -152,7 +165,7 @@ fn searched<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
     &lines[..lines.iter().take_while(fits).count()]
 }
 
-fn parse_whole(text: &str) -> Option<Parsed> {
+pub(crate) fn parse_whole(text: &str) -> Option<Parsed> {
     python::parse(text).or_else(|| python::parse_body(text))
 }
 
@@ -231,6 +244,10 @@ fn segments(lines: &[&str]) -> Vec<Segment> {
         while first > least && lines[first - 1].trim_start().starts_with(['#', '@']) {
             first -= 1;
         }
+        // So does the header of the block that it is in.
+        if first > least && indent(lines[first]) > indent(lines[first - 1]) && is_header(lines[first - 1]) {
+            first -= 1;
+        }
         let mut segment = Segment {
             first,
             last: index + length - 1,
@@ -264,9 +281,25 @@ fn segments(lines: &[&str]) -> Vec<Segment> {
             after_blank = false;
             index += length;
         }
+        // Headings of what follows look like comments.
+        while segment.last > segment.first
+            && (lines[segment.last].starts_with("##") || lines[segment.last].trim().is_empty())
+        {
+            segment.last -= 1;
+        }
+        // Statements of several lines may be stronger than each of them.
+        if !segment.is_strong && segment.weight >= python::weight(Evidence::Strong) {
+            let text = dedent(&lines[segment.first..=segment.last]);
+            segment.is_strong = python::parse(&text).is_some_and(|parsed| parsed.strongest == Evidence::Strong);
+        }
         segments.push(segment);
     }
     segments
+}
+
+/// Returns whether a line is the header of a compound statement.
+fn is_header(line: &str) -> bool {
+    line.trim_end().ends_with(':') && python::line_evidence(line) > Evidence::Neutral
 }
 
 /// Judges the line at `index` together with those that an open bracket or string adds: their number, and the evidence.
@@ -294,7 +327,7 @@ fn logical_line(lines: &[&str], index: usize) -> (usize, Evidence) {
 
 /// Brackets and strings that are open at the end of a line.
 #[derive(Default)]
-struct Balance {
+pub(crate) struct Balance {
     depth: usize,
     string: Option<&'static str>,
     has_underflow: bool,
@@ -305,11 +338,16 @@ impl Balance {
         self.depth > 0 || self.string.is_some()
     }
 
+    /// Returns whether a string of several lines is open.
+    pub(crate) fn has_open_string(&self) -> bool {
+        self.string.is_some()
+    }
+
     fn is_sane(&self) -> bool {
         !self.has_underflow
     }
 
-    fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         let mut rest = line;
         while let Some(char) = rest.chars().next() {
             if let Some(quotes) = self.string {
@@ -388,7 +426,7 @@ pub(crate) fn is_prose(line: &str) -> bool {
     words == tokens || (words >= 3 && words * 10 >= tokens * 6)
 }
 
-fn indent(line: &str) -> usize {
+pub(crate) fn indent(line: &str) -> usize {
     let mut width = 0;
     for char in line.chars() {
         match char {

@@ -2,21 +2,17 @@
 
 use proofbox_types::completion::BlockForm;
 
-use super::bare;
+use super::bare::{self, Balance};
+use super::languages::{self, Nature};
+use super::reasoning;
+use super::version::Label;
 
-/// Number of marked blocks whose text is kept; further ones are only counted, except the last.
+/// Number of marked blocks whose text is kept; further ones are only counted, except the last. As many parts of prose
+/// are searched.
 const MAX_KEPT: usize = 10_000;
 
-/// Tags around a model's reasoning, which is no part of the answer.
-const REASONING: [(&str, &str); 4] = [
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<thought>", "</thought>"),
-];
-
 /// Tags around code: opening, closing, and the language that they declare.
-const TAGS: [(&str, &str, &str); 9] = [
+const TAGS: [(&str, &str, &str); 11] = [
     ("[PYTHON]", "[/PYTHON]", "python"),
     ("[CODE]", "[/CODE]", ""),
     ("[BEGIN]", "[DONE]", ""),
@@ -26,6 +22,8 @@ const TAGS: [(&str, &str, &str); 9] = [
     ("<execute_ipython", "</execute_ipython>", "python"),
     ("<execute_bash", "</execute_bash>", "bash"),
     ("<execute", "</execute>", ""),
+    ("<answer", "</answer>", ""),
+    ("<solution", "</solution>", ""),
 ];
 
 /// Tokens that models end or begin their turns with, where they were not removed.
@@ -54,6 +52,8 @@ pub(crate) struct RawBlock<'a> {
     pub form: BlockForm,
     pub tag: Option<&'a str>,
     pub code: String,
+    /// Text that introduces it.
+    pub lead: &'a str,
     pub first_line: usize,
     pub last_line: usize,
     pub complete: bool,
@@ -67,28 +67,24 @@ pub(crate) struct Cut<'a> {
     pub prose: Vec<Prose<'a>>,
 }
 
-/// Returns the answer without the reasoning before it, and without the special tokens around it.
+/// Returns the answer without the reasoning that was opened in the prompt, and without the special tokens around it.
 pub(crate) fn answer_of(completion: &str) -> Answer<'_> {
-    let mut text = completion;
-    let start = trim_start(text);
-    for (open, close) in REASONING {
-        let begins = start.starts_with(open);
-        match text.rfind(close) {
-            // What was opened in the prompt has no opening tag here. A tag within a block is the block's own.
-            Some(end) if begins || text[..end].matches("```").count().is_multiple_of(2) => {
-                text = &text[end + close.len()..];
-                break;
-            }
-            None if begins => {
-                text = "";
-                break;
-            }
-            _ => {}
-        }
-    }
+    let mut text = reasoning::final_message(completion).unwrap_or(completion);
+    // Both are parts of the same text.
+    let mut start = text.as_ptr().addr() - completion.as_ptr().addr();
+    let whole = text.len();
     text = trim_start(text);
-    let skipped = completion[..completion.len() - text.len()].matches('\n').count();
-    Answer { text: trim_end(text), skipped }
+    if reasoning::tag_at(text.trim_start()).is_none()
+        && let Some(end) = reasoning::unopened_end(text)
+    {
+        text = trim_start(&text[end..]);
+    }
+    start += whole - text.len();
+    let skipped = completion[..start].matches('\n').count();
+    let is_opened = reasoning::tag_at(text.trim_start()).is_some();
+    let text = trim_end(text);
+    let text = reasoning::strip_close(text.trim_end()).filter(|_| !is_opened).unwrap_or(text);
+    Answer { text, skipped }
 }
 
 /// Removes special tokens and the blank lines before them from the start.
@@ -122,6 +118,9 @@ const MAX_SPECIAL: usize = 60;
 
 /// Returns the length of the special token that a text starts with.
 fn special_length(text: &str) -> Option<usize> {
+    if reasoning::tag_at(text).is_some() || reasoning::TAGS.iter().any(|(_, close)| text.starts_with(close)) {
+        return None;
+    }
     if let Some(token) = SPECIAL.iter().find(|token| text.starts_with(**token)) {
         return Some(token.len());
     }
@@ -158,140 +157,434 @@ fn tag_of(rest: &str) -> &str {
     rest.split([' ', '{', '}', ',', ':', ';', '=', '\t']).next().unwrap_or("")
 }
 
-/// Block that is open.
-struct Open<'a> {
-    fence: Fence<'a>,
-    tag: &'a str,
-    code: String,
-    first_line: usize,
-    /// Fences that are open within a block of Markdown.
-    depth: usize,
+/// End of a block.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    /// Index of the line that ends it.
+    line: usize,
+    /// Code before the fence on that line.
+    rest: &'a str,
+    kind: EndKind,
 }
 
-impl<'a> Open<'a> {
-    fn new(fence: Fence<'a>, first_line: usize) -> Self {
-        Self { tag: tag_of(fence.rest), fence, code: String::new(), first_line, depth: 0 }
-    }
-
-    fn block(self, last_line: usize, complete: bool) -> RawBlock<'a> {
-        let tag = Some(self.tag);
-        let (first_line, last_line) = (self.first_line, last_line.max(self.first_line));
-        RawBlock { form: BlockForm::Fenced, tag, code: self.code, first_line, last_line, complete }
-    }
-
-    fn is_markdown(&self) -> bool {
-        matches!(self.tag.to_ascii_lowercase().as_str(), "markdown" | "md")
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndKind {
+    /// Fence, as Markdown wants it.
+    Close,
+    /// Fence that is indented too far, follows code on its line, or has text behind it.
+    Loose,
+    /// Fence that opens the next block.
+    Reopen,
+    /// End of the text.
+    Missing,
 }
+
+/// Ways of reading a block other than Markdown's that are tried.
+const MAX_READINGS: usize = 4;
+/// Bytes that may be read once more to find the end of a block.
+const MAX_REREAD: usize = 1 << 20;
+/// Bytes whose reading costs as much as one more parse does at least.
+const PARSE_COST: usize = 200;
+/// Levels of quotes and Markdown within Markdown.
+const MAX_LEVEL: usize = 3;
 
 /// Cuts an answer at its fences and tags.
 pub(crate) fn cut<'a>(answer: &Answer<'a>) -> Cut<'a> {
-    let lines: Vec<&str> = answer.text.split_inclusive('\n').collect();
-    let fences = lines.iter().filter(|line| fence_of(line).is_some()).count();
-    let mut cut = Cutter { skipped: answer.skipped, cut: Cut::default() };
-    let mut open: Option<Open<'a>> = None;
-    // Start of the prose, and tags that are closed nowhere below.
-    let (mut prose, mut unclosed) = (0, [false; TAGS.len()]);
-    let mut index = 0;
-    while index < lines.len() {
-        let line = lines[index];
-        let number = answer.skipped + index + 1;
-        if let Some(block) = &mut open {
-            match fence_of(line).filter(|fence| fence.mark == block.fence.mark && fence.length >= block.fence.length) {
-                // What models write right after the fence are their own end marks.
-                Some(fence) if fence.rest.is_empty() || fence.rest.starts_with(['<', '[']) => {
-                    if block.depth > 0 {
-                        block.depth -= 1;
-                        block.code.push_str(line);
-                    } else {
-                        cut.keep(open.take().map(|block| block.block(number - 1, true)));
-                        prose = index + 1;
-                    }
-                }
-                Some(fence) if block.is_markdown() && !fence.rest.contains(fence.mark) => {
-                    block.depth += 1;
-                    block.code.push_str(line);
-                }
-                // A block that nobody closed ends where the next one is opened.
-                Some(fence) if super::languages::is_known(tag_of(fence.rest)) && !fence.rest.contains(fence.mark) => {
-                    cut.keep(open.take().map(|block| block.block(number - 1, false)));
-                    open = Some(Open::new(fence, number + 1));
-                }
-                _ => {
-                    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-                    block.code.push_str(&line[indent.min(block.fence.indent)..]);
-                }
-            }
-            index += 1;
-            continue;
-        }
-        if let Some(fence) = fence_of(line).filter(|fence| fence.mark == '~' || !fence.rest.contains('`')) {
-            let before = &lines[prose..index];
-            // The opening fence may have been the end of the prompt.
-            let is_unopened = fences % 2 == 1 && cut.cut.blocks.is_empty() && fence.rest.is_empty();
-            if is_unopened && bare::is_python(before) {
-                let code = before.concat();
-                let (first_line, last_line) = (answer.skipped + prose + 1, number - 1);
-                let form = BlockForm::Fenced;
-                cut.keep(Some(RawBlock { form, tag: None, code, first_line, last_line, complete: true }));
-                prose = index + 1;
-            } else {
-                cut.keep_prose(&lines, prose, index);
-                open = Some(Open::new(fence, number + 1));
-            }
-            index += 1;
-            continue;
-        }
-        if let Some((tag, declared, rest)) = tag_at(line)
-            && !unclosed[tag]
-        {
-            let close = TAGS[tag].1;
-            match (index..lines.len())
-                .find(|below| if *below == index { rest.contains(close) } else { lines[*below].contains(close) })
-            {
-                None => unclosed[tag] = true,
-                Some(end) => {
-                    cut.keep_prose(&lines, prose, index);
-                    cut.keep(Some(tagged(&lines, (index, end), (rest, close), declared, answer.skipped)));
-                    (index, prose) = (end + 1, end + 1);
-                    continue;
-                }
-            }
-        }
-        index += 1;
-    }
-    match open {
-        Some(block) => cut.keep(Some(block.block(answer.skipped + lines.len(), false))),
-        None => cut.keep_prose(&lines, prose, lines.len()),
-    }
-    let is_all = cut.cut.blocks.is_empty();
-    for prose in &mut cut.cut.prose {
+    let lines = answer.text.split_inclusive('\n').collect();
+    let mut cutter = Cutter { cut: Cut::default(), left: MAX_REREAD };
+    cutter.cut_lines(lines, answer.skipped, 0);
+    let mut cut = cutter.cut;
+    let is_all = cut.blocks.is_empty();
+    for prose in &mut cut.prose {
         prose.is_all = is_all;
     }
-    cut.cut
+    cut
 }
 
 struct Cutter<'a> {
-    skipped: usize,
     cut: Cut<'a>,
+    /// Bytes that may still be read once more.
+    left: usize,
 }
 
 impl<'a> Cutter<'a> {
-    fn keep(&mut self, block: Option<RawBlock<'a>>) {
+    /// Cuts lines, of which `skipped` others stand before.
+    fn cut_lines(&mut self, mut lines: Vec<&'a str>, skipped: usize, level: usize) {
+        let fences = lines.iter().filter(|line| fence_of(line).is_some()).count();
+        // Start of the prose, and tags that are closed nowhere below.
+        let (mut prose, mut unclosed) = (0, [false; TAGS.len()]);
+        let mut thoughts = [Thoughts::Paired; reasoning::TAGS.len()];
+        // Lines before this one stand in an answer with words.
+        let mut words_until = 0;
+        let (mut index, mut is_start) = (0, true);
+        while index < lines.len() {
+            let line = lines[index];
+            if let Some(tag) = reasoning::tag_at(line.trim_start()) {
+                if let Some((last, byte)) = thoughts[tag].end(&lines[index..], tag) {
+                    lines[index..index + last].fill("");
+                    index += last;
+                    lines[index] = &lines[index][byte..];
+                    continue;
+                }
+                if is_start {
+                    return;
+                }
+            }
+            is_start &= line.trim().is_empty();
+            if level < MAX_LEVEL
+                && let Some(length) = quoted_length(&lines[index..])
+            {
+                self.keep_prose(&lines, prose, index, skipped);
+                let quoted = lines[index..index + length].iter().map(|line| unquoted(line).unwrap_or(line)).collect();
+                self.cut_lines(quoted, skipped + index, level + 1);
+                index += length;
+                prose = index;
+                continue;
+            }
+            if let Some((before, fence)) = opening_of(line) {
+                // The opening fence may have been the end of the prompt.
+                let is_unopened = fences % 2 == 1 && self.cut.blocks.is_empty() && line.trim() == "```";
+                if is_unopened && bare::is_python(&lines[prose..index]) {
+                    let code = lines[prose..index].concat();
+                    let (first_line, last_line) = (skipped + prose + 1, skipped + index);
+                    let (form, tag, lead) = (BlockForm::Fenced, None, "");
+                    self.keep(RawBlock { form, tag, code, lead, first_line, last_line, complete: true });
+                    index += 1;
+                } else {
+                    let lead = lead_of(&lines[prose..index], before);
+                    self.keep_prose(&lines, prose, index, skipped);
+                    index = self.fenced(&lines, index + 1, &fence, lead, (skipped, level));
+                }
+                prose = index;
+                continue;
+            }
+            if let Some((tag, declared, rest)) = tag_at(line)
+                && !unclosed[tag]
+                && !(is_answer(tag) && index < words_until)
+            {
+                let close = TAGS[tag].1;
+                match (index..lines.len())
+                    .find(|below| if *below == index { rest.contains(close) } else { lines[*below].contains(close) })
+                {
+                    None => unclosed[tag] = true,
+                    // An answer may have words around its code.
+                    Some(end) if is_answer(tag) && !is_python_between(&lines[index..=end], rest, close) => {
+                        words_until = end + 1;
+                        if end > index {
+                            lines[index] = rest;
+                            lines[end] = lines[end].split(close).next().unwrap_or("");
+                            continue;
+                        }
+                    }
+                    // What has fences is cut at them.
+                    Some(end) if lines[index + 1..=end].iter().any(|line| opening_of(line).is_some()) => {}
+                    Some(end) => {
+                        self.keep_prose(&lines, prose, index, skipped);
+                        self.keep(tagged(&lines, (index, end), (rest, close), declared, skipped));
+                        (index, prose) = (end + 1, end + 1);
+                        continue;
+                    }
+                }
+            }
+            index += 1;
+        }
+        self.keep_prose(&lines, prose, lines.len(), skipped);
+    }
+
+    /// Keeps the block whose content starts at the line `first`, and returns the line after it.
+    fn fenced(
+        &mut self,
+        lines: &[&'a str],
+        first: usize,
+        fence: &Fence<'a>,
+        lead: &'a str,
+        (skipped, level): (usize, usize),
+    ) -> usize {
+        let tag = tag_of(fence.rest);
+        let is_markdown = matches!(tag.to_ascii_lowercase().as_str(), "markdown" | "md" | "mdx");
+        let end = if is_markdown { end_of_markdown(lines, first, fence) } else { self.end_of(lines, first, fence) };
+        let mut content = content(lines, first, end, fence.indent);
+        let complete = matches!(end.kind, EndKind::Close | EndKind::Loose);
+        // The text may be cut within the closing fence.
+        if end.kind == EndKind::Missing && content.last().is_some_and(|line| matches!(line.trim_end(), "`" | "``")) {
+            content.pop();
+        }
+        let last_line = (skipped + end.line + usize::from(!end.rest.is_empty())).max(skipped + first + 1);
+        let (form, first_line) = (BlockForm::Fenced, skipped + first + 1);
+        let code = content.concat();
+        self.keep(RawBlock { form, tag: Some(tag), code, lead, first_line, last_line, complete });
+        // Markdown has blocks of its own.
+        if (is_markdown || (fence.length > 3 && tag.is_empty()))
+            && level < MAX_LEVEL
+            && content.iter().any(|line| fence_of(line).is_some())
+        {
+            let prose = self.cut.prose.len();
+            self.cut_lines(content, skipped + first, level + 1);
+            self.cut.prose.truncate(prose);
+        }
+        end.line + usize::from(complete)
+    }
+
+    /// Finds the end of a block. Where Markdown's reading gives code that is no Python, and another one does, the other
+    /// one is taken: a fence within a string, or one that is indented too far or follows code on its line.
+    fn end_of(&mut self, lines: &[&'a str], first: usize, fence: &Fence<'a>) -> End<'a> {
+        let mut string = Balance::default();
+        let mut loose: Vec<(End<'a>, bool)> = Vec::new();
+        let mut natural = End { line: lines.len(), rest: "", kind: EndKind::Missing };
+        for (line, text) in lines.iter().enumerate().skip(first) {
+            if !loose.is_empty() {
+                self.left = self.left.saturating_sub(text.len());
+            }
+            if let Some((kind, rest)) = end_at(text, fence) {
+                let end = End { line, rest, kind };
+                if kind != EndKind::Loose || (self.left == 0 && loose.is_empty()) {
+                    natural = end;
+                    break;
+                }
+                if loose.len() < MAX_READINGS {
+                    loose.push((end, string.has_open_string()));
+                }
+                if self.left == 0 {
+                    break;
+                }
+            }
+            string.read(text);
+        }
+        let nature = languages::nature(tag_of(fence.rest));
+        if !matches!(nature, Nature::Python | Nature::Unknown) {
+            return match loose.first() {
+                Some((end, _)) if natural.kind != EndKind::Close => *end,
+                _ => natural,
+            };
+        }
+        let is_in_string = string.has_open_string() && natural.kind != EndKind::Missing;
+        if (loose.is_empty() && !is_in_string) || self.parses(lines, first, natural, fence) {
+            return natural;
+        }
+        if let Some((end, _)) =
+            loose.iter().find(|(end, in_string)| !in_string && self.parses(lines, first, *end, fence))
+        {
+            return *end;
+        }
+        if is_in_string && let Some(end) = self.end_after_string(lines, first, natural, string, fence) {
+            return end;
+        }
+        match loose.iter().find(|(_, in_string)| !in_string) {
+            Some((end, _)) if natural.kind != EndKind::Close => *end,
+            _ => natural,
+        }
+    }
+
+    /// Finds the end of a block whose first fences stand in a string.
+    fn end_after_string(
+        &mut self,
+        lines: &[&'a str],
+        first: usize,
+        natural: End<'a>,
+        mut string: Balance,
+        fence: &Fence<'a>,
+    ) -> Option<End<'a>> {
+        let mut tried = 0;
+        for (line, text) in lines.iter().enumerate().skip(natural.line) {
+            self.left = self.left.saturating_sub(text.len());
+            if self.left == 0 {
+                return None;
+            }
+            if !string.has_open_string()
+                && let Some((kind, rest)) = end_at(text, fence)
+            {
+                let end = End { line, rest, kind };
+                if self.parses(lines, first, end, fence) {
+                    return Some(end);
+                }
+                tried += 1;
+                if tried == MAX_READINGS {
+                    return None;
+                }
+            }
+            string.read(text);
+        }
+        None
+    }
+
+    /// Returns whether the content of a block is Python; false where no more may be read.
+    fn parses(&mut self, lines: &[&'a str], first: usize, end: End<'a>, fence: &Fence<'a>) -> bool {
+        let code = content(lines, first, end, fence.indent).concat();
+        let is_readable = self.left > code.len();
+        self.left = self.left.saturating_sub(code.len() + PARSE_COST);
+        is_readable && bare::parse_whole(&code).is_some()
+    }
+
+    fn keep(&mut self, block: RawBlock<'a>) {
         if self.cut.blocks.len() >= MAX_KEPT {
             self.cut.blocks.pop();
             self.cut.blocks_dropped += 1;
         }
-        self.cut.blocks.extend(block);
+        self.cut.blocks.push(block);
     }
 
-    fn keep_prose(&mut self, lines: &[&'a str], from: usize, to: usize) {
-        if lines[from..to].iter().any(|line| !line.trim().is_empty()) {
+    fn keep_prose(&mut self, lines: &[&'a str], from: usize, to: usize, skipped: usize) {
+        if self.cut.prose.len() < MAX_KEPT && lines[from..to].iter().any(|line| !line.trim().is_empty()) {
             let lines = lines[from..to].to_vec();
-            self.cut.prose.push(Prose { lines, first_line: self.skipped + from + 1, is_all: false });
+            self.cut.prose.push(Prose { lines, first_line: skipped + from + 1, is_all: false });
         }
     }
 }
+
+/// What is known of the tags around reasoning below a line.
+#[derive(Clone, Copy)]
+enum Thoughts {
+    /// Opening and closing ones may come in pairs.
+    Paired,
+    /// Pairs are broken: only the next closing one is looked for.
+    Unpaired,
+    /// No tag below closes.
+    Unclosed,
+}
+
+impl Thoughts {
+    /// Finds the end of the reasoning that the first line begins with.
+    fn end(&mut self, lines: &[&str], tag: usize) -> Option<reasoning::End> {
+        let close = reasoning::TAGS[tag].1;
+        let end = match self {
+            Self::Paired => {
+                let found = reasoning::end_of(lines, tag);
+                if found.is_some_and(|(_, is_paired)| !is_paired) {
+                    *self = Self::Unpaired;
+                }
+                found.map(|(end, _)| end)
+            }
+            Self::Unpaired => lines
+                .iter()
+                .enumerate()
+                .find_map(|(index, line)| line.find(close).map(|start| (index, start + close.len()))),
+            Self::Unclosed => None,
+        };
+        if end.is_none() {
+            *self = Self::Unclosed;
+        }
+        end
+    }
+}
+
+/// Returns the fence that opens a block, and the text before it on its line.
+fn opening_of(line: &str) -> Option<(&str, Fence<'_>)> {
+    for (mark, quotes) in [('\'', "'''"), ('"', "\"\"\"")] {
+        if let Some(rest) = line.strip_prefix(quotes).map(str::trim)
+            && languages::nature(rest) == Nature::Python
+        {
+            return Some(("", Fence { mark, length: quotes.len(), indent: 0, rest }));
+        }
+    }
+    if let Some(fence) = fence_of(line) {
+        return (fence.mark == '~' || !fence.rest.contains('`')).then_some(("", fence));
+    }
+    let start = line.find("```")?;
+    let (before, rest) = line.split_at(start);
+    let fence = fence_of(rest).filter(|fence| !before.contains('`') && !fence.rest.contains(['`', ' ']))?;
+    let is_opening = match tag_of(fence.rest) {
+        "" => before.trim_end().ends_with([':', '：']),
+        tag => languages::is_known(tag),
+    };
+    is_opening.then_some((before, Fence { indent: 0, ..fence }))
+}
+
+/// Returns how a line ends the block of a fence, and the code before the end.
+fn end_at<'a>(line: &'a str, fence: &Fence<'_>) -> Option<(EndKind, &'a str)> {
+    /// Spaces that a closing fence may have in front, besides those of the opening one.
+    const INDENT: usize = 3;
+    if matches!(fence.mark, '\'' | '"') {
+        let text = line.trim_end();
+        return (text.len() == fence.length && text.starts_with(fence.mark) && text.ends_with(fence.mark))
+            .then_some((EndKind::Close, ""));
+    }
+    let Some(other) = fence_of(line) else {
+        // After code on its line.
+        let text = line.trim_end();
+        let code = text.trim_end_matches(fence.mark);
+        let is_end = fence.mark == '`' && text.len() - code.len() == fence.length && !code.contains('`');
+        return is_end.then_some((EndKind::Loose, code));
+    };
+    if other.mark != fence.mark || other.length < fence.length || other.rest.contains(other.mark) {
+        return None;
+    }
+    let is_near = bare::indent(line) <= fence.indent + INDENT;
+    // What models write right after the fence are their own end marks.
+    if other.rest.is_empty() || other.rest.starts_with(['<', '[']) {
+        return Some((if is_near { EndKind::Close } else { EndKind::Loose }, ""));
+    }
+    if languages::is_known(tag_of(other.rest)) {
+        // A block that nobody closed ends where the next one is opened.
+        return is_near.then_some((EndKind::Reopen, ""));
+    }
+    Some((EndKind::Loose, ""))
+}
+
+/// Finds the end of a block of Markdown: its own blocks are opened with a language.
+fn end_of_markdown<'a>(lines: &[&'a str], first: usize, fence: &Fence<'_>) -> End<'a> {
+    let mut depth = 0_usize;
+    for (line, text) in lines.iter().enumerate().skip(first) {
+        let Some(other) = fence_of(text).filter(|other| other.mark == fence.mark && other.length >= fence.length)
+        else {
+            continue;
+        };
+        if other.rest.is_empty() || other.rest.starts_with(['<', '[']) {
+            if depth == 0 {
+                return End { line, rest: "", kind: EndKind::Close };
+            }
+            depth -= 1;
+        } else if !other.rest.contains(other.mark) {
+            depth += 1;
+        }
+    }
+    End { line: lines.len(), rest: "", kind: EndKind::Missing }
+}
+
+/// Returns the lines of a block, without the indentation of its fence.
+fn content<'a>(lines: &[&'a str], first: usize, end: End<'a>, indent: usize) -> Vec<&'a str> {
+    let rest = Some(end.rest).filter(|rest| !rest.trim().is_empty());
+    let dedent = |line: &'a str| {
+        let spaces = line.len() - line.trim_start_matches([' ', '\t']).len();
+        &line[spaces.min(indent)..]
+    };
+    lines[first..end.line].iter().copied().chain(rest).map(dedent).collect()
+}
+
+/// Returns a line without the mark of a quote in front; none where it has none.
+fn unquoted(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(' ').strip_prefix('>')?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// Returns the number of lines of the quote that begins with a fence.
+fn quoted_length(lines: &[&str]) -> Option<usize> {
+    let mut rest = unquoted(lines.first()?)?;
+    // Quotes of quotes; the prompt of an interpreter is none.
+    for _ in 1..MAX_LEVEL {
+        rest = unquoted(rest).unwrap_or(rest);
+    }
+    if lines[0].trim_start().starts_with(">>>") || fence_of(rest).is_none() {
+        return None;
+    }
+    Some(lines.iter().take_while(|line| unquoted(line).is_some()).count())
+}
+
+/// Returns the text that introduces a block: what stands before it on its line, else the line above, or the heading
+/// above that one.
+fn lead_of<'a>(lines: &[&'a str], before: &'a str) -> &'a str {
+    let mut above = lines.iter().rev().take(MAX_LEAD).map(|line| line.trim()).filter(|line| !line.is_empty());
+    if !before.trim().is_empty() {
+        return before;
+    }
+    let last = above.next().unwrap_or("");
+    match above.next() {
+        Some(heading) if heading.starts_with(['#', '*']) && Label::of(last) == Label::None => heading,
+        _ => last,
+    }
+}
+
+/// Number of lines above a block among which its introduction is looked for.
+const MAX_LEAD: usize = 6;
 
 /// Returns the opening tag that a line starts with: its index, the language that it declares, and what follows it.
 fn tag_at(line: &str) -> Option<(usize, &str, &str)> {
@@ -309,6 +602,18 @@ fn tag_at(line: &str) -> Option<(usize, &str, &str)> {
         let class = class.map(|class| class.split(['"', '\'', ' ']).next().unwrap_or(""));
         Some((index, class.unwrap_or(language), rest))
     })
+}
+
+/// Returns whether a tag stands around an answer of any kind.
+fn is_answer(tag: usize) -> bool {
+    matches!(TAGS[tag].1, "</answer>" | "</solution>")
+}
+
+/// Returns whether the text between tags is Python from the first line to the last.
+fn is_python_between(lines: &[&str], rest: &str, close: &str) -> bool {
+    let text = [rest, &lines[1..].concat()].concat();
+    let text = text.split(close).next().unwrap_or("");
+    bare::is_python(&text.split_inclusive('\n').collect::<Vec<_>>())
 }
 
 /// Makes the block between the tags on the lines `first` and `last`.
@@ -338,6 +643,7 @@ fn tagged<'a>(
         form: BlockForm::Tagged,
         tag: Some(declared).filter(|declared| !declared.is_empty()),
         code,
+        lead: lead_of(&lines[first.saturating_sub(MAX_LEAD)..first], ""),
         first_line,
         last_line: (skipped + last + 1 - usize::from(first < last && before(lines[last]).trim().is_empty()))
             .max(first_line),
@@ -365,7 +671,7 @@ mod tests {
 
     #[test]
     fn a_longer_fence_may_hold_a_shorter_one() {
-        assert_eq!(codes("````md\n```\nx\n```\n````\n"), ["```\nx\n```\n"]);
+        assert_eq!(codes("````md\n```\nx\n```\n````\n"), ["```\nx\n```\n", "x\n"]);
     }
 
     #[test]
@@ -389,7 +695,7 @@ mod tests {
 
     #[test]
     fn an_answer_within_unclosed_reasoning_is_empty() {
-        assert_eq!(answer_of("<think>\nx = 1").text, "");
+        assert!(cut(&answer_of("<think>\nx = 1")).prose.is_empty());
         assert_eq!(answer_of("so\n</think>\ny").text.trim(), "y");
     }
 }

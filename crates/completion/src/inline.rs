@@ -5,6 +5,7 @@ use proofbox_types::completion::{Block, BlockContent, BlockForm};
 use super::fences::Prose;
 use super::languages::{self, PYTHON};
 use super::python::{self, Evidence};
+use super::version::Label;
 use super::{Found, MAX_BLOCKS};
 
 /// Runs of backquotes among which the end of a span is looked for.
@@ -16,8 +17,8 @@ const MAX_SPANS: usize = 5000;
 pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut looked_at = 0;
+    let is_all = prose.is_all && prose.lines.iter().filter(|line| !line.trim().is_empty()).take(2).count() == 1;
     for (index, line) in prose.lines.iter().enumerate() {
-        let is_all = prose.is_all && prose.lines.iter().filter(|line| !line.trim().is_empty()).take(2).count() == 1;
         for span in spans(line) {
             looked_at += 1;
             if looked_at > MAX_SPANS || found.len() > MAX_BLOCKS {
@@ -35,7 +36,7 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
                 last_line: number,
                 complete: true,
             };
-            found.push(Found { block, code: span.to_owned() });
+            found.push(Found { block, code: span.to_owned(), label: Label::None });
         }
     }
     found
@@ -92,7 +93,19 @@ mod tests {
 
     #[test]
     fn names_of_things_are_no_code() {
-        for span in ["sorted", "dict.get()", "O(n)", "key=len", "x = 5", "if x is None", "list[int]", "<div>", "git"] {
+        for span in [
+            "sorted",
+            "dict.get()",
+            "O(n)",
+            "key=len",
+            "x = 5",
+            "if x is None",
+            "list[int]",
+            "<div>",
+            "git",
+            "import x",
+            "from x import y",
+        ] {
             assert_eq!(language_of(span, false), None, "{span}");
         }
         for span in ["import os", "ys = [x for x in xs]", "lambda x: x", "return a + b", "total = sum(xs)"] {

@@ -204,6 +204,10 @@ const DATA: &[&str] = &[
     "result",
     "results",
     "quote",
+    "regex",
+    "regexp",
+    "bnf",
+    "ebnf",
 ];
 
 /// Tags without a meaning.
@@ -340,18 +344,35 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "shell",
         3,
-        r"^(curl|wget|ssh|scp|rsync|tar|chmod|chown|grep|sed|awk|find|xargs|ls|rm|cp|mv|mkdir|touch|head|tail|sort|wc|kill|ps|df|du) (-[\w-]+|[./~$'\x22]\S*|\S+/\S+|https?://\S+|\S+\.\w{1,5})(\s.*[^.,]|\s*)$",
+        r"^(curl|wget|ssh|scp|rsync|tar|chmod|chown|grep|sed|awk|find|xargs|ls|rm|cp|mv|mkdir|touch|head|tail|sort|wc|kill|ps|df|du|cat|psql|mysql|sqlite3|redis-cli|ffmpeg|openssl|nc|ping|dig|lsof|netstat|ss|journalctl|crontab|zip|unzip|gzip|nohup|gcc|g\+\+|clang|cmake|javac|rustc|dotnet|mvn|gradle|mypy|ruff|black|tox|virtualenv|ffprobe|ln|export|tee|env|make|nmap|iptables|mount|cut|tr|uniq|diff|patch|go|cargo|npx|pip|pip3|perl|jq) (-[\w-]+|[+./~$'\x22]\S*|\S+/\S+|https?://\S+|\w+@\S+|\S+\.\w{1,5})(\s.*([^.,]|\s\.)|\s*)$",
     ),
     ("shell", 2, r"^(cd|mkdir|touch|source|cat|export|unset|rm|mv|cp) [~./\w$=-]+(\s+[~./\w$-]+)?$"),
     ("shell", 2, r#"^(echo|printf) ["'$]"#),
     (
         "shell",
         3,
-        r"^(sudo\s+)?(python3?|node|bash|sh|java|ruby|perl|php|deno|bun|uvicorn|flask|pytest|jupyter|gunicorn) (-m\s+\S+|-c\s+.+|-[a-z]+\b.*|run|notebook|\S+\.\w{1,4}|\w+:\w+)(\s.*)?$",
+        r"^[a-z][\w.-]*(\s[^|]+)?\s\|\s*(grep|awk|sed|sort|uniq|wc|head|tail|xargs|jq|tee|less|cut|tr|bash|sh|column)\b.*$",
+    ),
+    (
+        "shell",
+        3,
+        r"^[a-z./][\w./-]*\s.*\s&&\s+(\./|(cd|sudo|source|make|python3?|npm|git|docker|rm|mv|cp|echo)\s)\S.*$",
+    ),
+    (
+        "shell",
+        3,
+        r"^(sudo\s+)?(git|docker|kubectl|helm|aws|gcloud|az|openssl|ssh-keygen|gpg|npm|npx|yarn|pip3?|conda|cargo|go|dotnet|mvn|make|cmake|gcc|clang|curl|wget|tar|find|grep|sed|awk|ls|cp|mv|rm|ps|kill|systemctl|journalctl|apt|apt-get|yum|dnf|brew|psql|mysql|sqlite3|redis-cli|mongosh|ffmpeg|convert|nmap|ping|dig|lsof|ss|netstat|iptables|ansible|ansible-playbook|vagrant|terraform|jupyter|pytest|black|ruff|mypy|uvicorn|gunicorn|celery|flask|node|deno|bun|ruby|php|java|javac|rustc|du|df|sort|cut|head|tail|wc|xargs|tee|chmod|chown|useradd|usermod|crontab|screen|tmux|nohup|watch|zip|unzip|perf|strace|gdb|valgrind|adb|flutter|firebase|heroku|vercel|gh|hg|svn)\s(.*\s)?--?[A-Za-z][\w-]*([=\s].*)?$",
+    ),
+    ("css", 3, r"^@(media|keyframes|font-face|supports|layer|container)\b.*\{\s*$"),
+    ("shell", 3, r"^export [A-Z_]\w*=\S"),
+    (
+        "shell",
+        3,
+        r"^(sudo\s+)?(python3?|node|bash|sh|java|ruby|perl|php|deno|bun|uvicorn|flask|pytest|jupyter|gunicorn) (-m\s+\S+|-c\s+.+|--?[a-z][\w-]*.*|run|notebook|\S+\.\w{1,4}|\w+:\w+)(\s.*)?$",
     ),
     ("shell", 3, r"^sudo [a-z][\w-]+\s"),
     ("shell", 1, r"^(set -\w+|fi|done|esac|then|do|make( [\w-]+)?|ls|pwd|cd)$"),
-    ("shell", 3, r"^(if \[\[? .+ \]\]?; then|for \w+ in .+; do|while .+; do)$"),
+    ("shell", 3, r"^(if \[\[? .+ \]\]?; then|for \w+ in .+; do( .*; done)?|while .+; do( .*; done)?)$"),
     ("html", 4, r"^(?i)<!doctype html"),
     (
         "html",
@@ -372,6 +393,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         2,
         r"^\s*(static\s+|const\s+|unsigned\s+)*(int|char|float|double|long|bool|size_t|auto|string)\s+\*?\w+(\[\w*\])?\s*(=.*|,.*)?;\s*(//.*)?$",
     ),
+    ("c", 3, r"^\s*(printf|scanf|fprintf|malloc|free)\(.*\);$"),
     (
         "cpp",
         4,
@@ -383,7 +405,22 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         r"^\s*(public|private|protected)\s+(static\s+|final\s+|abstract\s+|synchronized\s+|override\s+|async\s+)*(class|interface|enum|void|[A-Za-z]\w*(<[^>]*>)?(\[\])?)\s+\w+",
     ),
     ("java", 4, r"^\s*(System\.(out|err)\.print|import java[x]?\.|package [\w.]+;)"),
-    ("csharp", 4, r"^\s*(Console\.Write|using System|namespace \w+)"),
+    ("csharp", 4, r"^\s*(Console\.(Write|Read)|using System|namespace [\w.]+\s*[;{]?$)"),
+    // Methods have capitals.
+    ("csharp", 4, r"^\s*((public|private|protected|internal|static|async)\s+)+[\w<>\[\]?]+\s+[A-Z]\w*\s*\("),
+    ("csharp", 4, r"^\s*foreach\s*\(\s*[\w<>\[\]]+\s+\w+\s+in\b"),
+    (
+        "csharp",
+        4,
+        r"^\s*((public|private|protected|internal|static)\s+)+[\w<>\[\]?]+\s+\w+(<\w+>)?\s*(\([^()]*\)\s*=>|\{\s*get\b)",
+    ),
+    ("csharp", 3, r"^\s*((public|internal|static|sealed)\s+)*(record|struct)\s+[A-Z]\w*\s*(\(.*\);|\{)?\s*$"),
+    (
+        "csharp",
+        4,
+        r"^\s*[\w<>\[\]?, ]+\s+\w+\s*=\s*(await\s.*\w+Async\(.*|.*\.(Where|Select|OrderBy|ToList|ToArray|Sum)\(.*);$",
+    ),
+    ("csharp", 4, r"^\s*var\s+\w+\s*=\s*new\s+\w+<[\w, ]+>.*;$"),
     ("javascript", 3, r"^\s*(const|let|var)\s+[\w$\[{][^=]*=.*"),
     ("javascript", 3, r"^\s*(export\s+)?(default\s+)?(async\s+)?function\b\s*\*?\s*\w*\s*\("),
     (
@@ -392,7 +429,9 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         r#"^\s*(import\s.+\sfrom\s+["']|export\s+(default|const|let|class|interface|type|enum)\b|module\.exports\b|const\s.+require\()"#,
     ),
     ("javascript", 2, r"^\s*(console\.(log|error|warn)\(|document\.\w+|window\.\w+\()"),
-    ("javascript", 2, r"^\s*(return\s+.*;|.*\)\s*=>\s*[{(\w].*|.*\}\);?)$"),
+    ("javascript", 2, r"^\s*(.*\)\s*=>\s*[{(\w].*|.*\}\);?)$"),
+    ("javascript", 3, r"\.(then|map|filter|forEach|reduce|catch|addEventListener)\(.*=>.*\);?$"),
+    ("typescript", 2, r"^\s*(readonly\s+)?\w+\??:\s*(string|number|boolean|any|void|unknown)(\[\])?\s*[;,]?$"),
     ("typescript", 3, r"^\s*(export\s+)?(interface|type)\s+\w+\s*(=|\{)"),
     ("rust", 4, r"^\s*(pub\s+)?(async\s+|unsafe\s+)?fn\s+\w+\s*(<[^>]*>)?\("),
     (
@@ -405,6 +444,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ("ruby", 2, r"^\s*(puts\s+\S+|require\s+'|attr_\w+\s|end)\s*.*$"),
     ("ruby", 2, r"^\s*(def \w+[?!]?(\([^)]*\))?|class [A-Z]\w*( < \w+)?|\w+\.each do \|.*)$"),
     ("kotlin", 4, r"^\s*(fun\s+\w+\s*\(|val\s+\w+.*=|data class)"),
+    ("swift", 5, r"^\s*func\s+\w+\(.*\)\s*(throws\s*)?->\s*.+\{$"),
     ("swift", 3, r"^\s*(import (Foundation|UIKit|SwiftUI)|func\s+\w+\(.*\)\s*(->\s*\S+\s*)?\{|guard let )"),
     ("haskell", 3, r"^\w+\s*::\s*.+->"),
     ("r", 3, r"^\s*(\w[\w.]*\s*<-\s*\S|library\(\w+\)$)"),
@@ -446,7 +486,11 @@ const MAX_LINES: usize = 20_000;
 /// Recognises another language than Python by its lines.
 pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
     static SET: LazyLock<RegexSet> = LazyLock::new(|| {
-        let patterns = PATTERNS.iter().map(|(_, _, pattern)| pattern);
+        // Commands may be indented under prose.
+        let patterns = PATTERNS.iter().map(|(language, _, pattern)| match pattern.strip_prefix('^') {
+            Some(rest) if *language == "shell" => format!(r"^\s*{rest}"),
+            _ => (*pattern).to_owned(),
+        });
         RegexSetBuilder::new(patterns).unicode(false).build().expect("the patterns are constants")
     });
     let mut scores: Vec<(&'static str, usize)> = Vec::new();
@@ -457,13 +501,21 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         if line.is_empty() || line.len() > MAX_LINE {
             continue;
         }
-        let is_prose = is_prose(line) && !line.starts_with(['#', '<']) && !line.ends_with('{');
+        let is_prose = is_prose(line)
+            && !line.starts_with(['#', '<'])
+            && !line.ends_with(['{', '}'])
+            && !line.trim_start().starts_with("foreach (");
         let mut strongest = 0;
         let mut counted: Vec<&str> = Vec::new();
         for pattern in SET.matches(line.as_bytes()) {
             let (language, weight, _) = PATTERNS[pattern];
             // A sentence may end with a semicolon, or begin with "public".
-            if is_prose && (language == "code" || is_braced(language)) {
+            let is_sure = match language {
+                "code" => false,
+                "c" | "cpp" => weight >= 4,
+                _ => weight >= 3 && has_operators(line),
+            };
+            if is_prose && !is_sure && (language == "code" || is_braced(language)) {
                 continue;
             }
             strongest = strongest.max(weight);
@@ -490,6 +542,12 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         .copied()
         .rev()
         .max_by_key(|(language, score)| score + if is_braced(language) { braces } else { 0 });
+    // C++ has the lines of C as well, and C# those of Java.
+    let best = best.map(|(language, score)| {
+        let heir = [("c", "cpp"), ("java", "csharp")].iter().find(|(base, _)| *base == language);
+        let heir = heir.filter(|(_, heir)| scores.iter().any(|(name, _)| name == heir));
+        (heir.map_or(language, |(_, heir)| heir), score)
+    });
     match best {
         Some((language, score)) => {
             Some(Recognised { language, weight: score + if is_braced(language) { braces } else { 0 }, lines })
@@ -497,6 +555,15 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         None if braces > 2 => Some(Recognised { language: "code", weight: braces, lines }),
         None => None,
     }
+}
+
+/// Returns whether a line that reads as words has a call, an assignment or an arrow where a statement has them.
+fn has_operators(line: &str) -> bool {
+    let calls = || {
+        let bytes = line.as_bytes();
+        bytes.windows(2).any(|pair| pair[1] == b'(' && (pair[0].is_ascii_alphanumeric() || pair[0] == b'_'))
+    };
+    line.contains("=>") || (line.ends_with([';', ')']) && (line.contains(" = ") || calls()))
 }
 
 /// Weight from which unmarked text is code.

@@ -45,6 +45,8 @@ const PACKAGES: &[&str] = &[
 ];
 /// Functions whose call is a sure sign.
 const FUNCTIONS: &[&str] = &["print", "input", "open", "isinstance", "setattr", "super"];
+/// Names that stand for those of modules.
+const PLACEHOLDERS: &[&str] = &["foo", "bar", "module", "my_module", "mymodule", "package", "something", "name"];
 /// Names that annotate.
 const TYPES: &[&str] = &["int", "str", "float", "bool", "list", "dict", "set", "tuple", "bytes", "object", "Any"];
 
@@ -156,7 +158,9 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
     if text.contains(':')
         && let Some(parsed) = parse(&with_body(text))
     {
-        return parsed.strongest;
+        // Their headers alone may be words.
+        let is_word = text.starts_with("match ") || text.starts_with("case ");
+        return if is_word { parsed.strongest.min(Evidence::Weak) } else { parsed.strongest };
     }
     match () {
         () if STRONG.is_match(text.as_bytes()) => Evidence::Strong,
@@ -177,6 +181,12 @@ fn with_body(line: &str) -> String {
     }
     if rest("except").is_some() {
         return format!("try:\n pass\n{line}\n pass");
+    }
+    if rest("match").is_some() {
+        return format!("{line}\n case _: pass");
+    }
+    if rest("case").is_some() {
+        return format!("match x:\n {line}\n  pass");
     }
     match rest("elif") {
         Some(rest) => format!("if{rest}\n pass"),
@@ -240,8 +250,8 @@ fn statement_evidence(statement: &Stmt) -> Evidence {
             }
         }
         Stmt::Expr(part) => expression_evidence(&part.value),
-        Stmt::Match(_)
-        | Stmt::Delete(_)
+        Stmt::Match(_) => Strong,
+        Stmt::Delete(_)
         | Stmt::TypeAlias(_)
         | Stmt::Global(_)
         | Stmt::Nonlocal(_)
@@ -250,6 +260,12 @@ fn statement_evidence(statement: &Stmt) -> Evidence {
         | Stmt::Continue(_)
         | Stmt::IpyEscapeCommand(_) => Weak,
     }
+}
+
+/// Returns whether a module is one of the standard library, or of a package that is known.
+pub(crate) fn is_known_module(name: &str) -> bool {
+    let root = name.split('.').next().unwrap_or(name);
+    PACKAGES.contains(&root) || is_known_standard_library(MINOR_VERSION, root)
 }
 
 /// Returns whether an expression is a name, a literal, or a few of them.
@@ -340,6 +356,10 @@ fn is_comprehension(expression: &Expr) -> bool {
     matches!(expression, Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_))
 }
 
+fn is_placeholder(module: &str) -> bool {
+    PLACEHOLDERS.contains(&module) || module.chars().count() == 1
+}
+
 /// Returns whether text within a line is code of its own, and not only the name of something: a definition, an import,
 /// an assignment of a computed value, a comprehension, a function.
 pub(crate) fn is_inline_code(span: &str) -> bool {
@@ -359,7 +379,13 @@ pub(crate) fn is_inline_code(span: &str) -> bool {
         value => is_comprehension(value),
     };
     parsed.syntax().body.iter().any(|statement| match statement {
-        Stmt::FunctionDef(_) | Stmt::ClassDef(_) | Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::For(_) => true,
+        Stmt::FunctionDef(_) | Stmt::ClassDef(_) | Stmt::For(_) => true,
+        // `import x` is a form of words.
+        Stmt::Import(part) => {
+            statement_evidence(statement) == Evidence::Strong
+                && part.names.iter().all(|alias| !is_placeholder(&alias.name))
+        }
+        Stmt::ImportFrom(part) => part.module.as_ref().is_some_and(|module| !is_placeholder(module)),
         // Without spaces it is the argument of a call.
         Stmt::Assign(assign) => span.contains(" = ") && value_evidence(&assign.value) == Evidence::Strong,
         Stmt::Return(part) => part.value.as_deref().is_some_and(|value| !is_plain(value)),

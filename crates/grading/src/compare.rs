@@ -43,7 +43,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// Splits a text into lines without white space around them, after it has been stripped as a whole.
 fn stripped(text: &str) -> impl Iterator<Item = &str> {
-    text.trim().split('\n').map(str::trim)
+    text.trim().lines().map(str::trim)
 }
 
 /// Returns whether two lines are equal as text, or as lists of decimal numbers, digit by digit.

@@ -39,11 +39,11 @@ wire_enum! {
 wire_enum! {
     /// Reason for which a block was chosen as the program, or none was.
     ChoiceReason {
-        /// The first block of Python that defines the entry point.
+        /// Definition of the entry point, or of most of the names that the tests use.
         EntryPoint = "entry_point",
-        /// The first block that is declared to be Python.
+        /// Declaration of the block to be Python.
         DeclaredPython = "declared_python",
-        /// The first block that was recognised as Python.
+        /// Recognition of the block as Python.
         RecognisedPython = "recognised_python",
         /// There is code, but none in Python.
         OtherLanguage = "other_language",

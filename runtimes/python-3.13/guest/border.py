@@ -49,6 +49,7 @@ REPLIES = {
     "argv": None,
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
+    "dialect": None,  # of csv
     "place": None,  # the task of the tests that asks from now on
     "in_thread": "step",  # a request of a thread of the tests
     "go_on": "step",  # lets the candidate's threads go on with such a request
@@ -59,6 +60,8 @@ REPLIES = {
     "release": None,  # objects that the tests have dropped
     "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
+    "pickle": "octets",
+    "unpickle": None,  # likewise
 }
 
 # ---------------------------------------------------------------- 2. attributes of a handle whose names begin with "_"
@@ -79,10 +82,21 @@ READABLE = {
     "__match_args__": "match statements",
     "__members__": "members of an Enum",
     "__abstractmethods__": "tests of abstract classes",
+    "__required_keys__": "tests of TypedDict",
+    "__optional_keys__": "the same",
+    "__total__": "the same",
+    "__supertype__": "tests of NewType",
+    "__origin__": "forms of typing that are objects: tests of type hints",
+    "__args__": "the same",
+    "__metadata__": "the same",
+    "__parameters__": "the same",
+    "__type_params__": "the same",
+    "__bound__": "the same",
+    "__constraints__": "the same",
     "__version__": "modules",
     "__author__": "modules",
     "__all__": "modules",
-    "__init__": "called by tests of classes",
+    "__init__": "called by tests of classes, which look at its parameters, too",
     "__post_init__": "the same",
     "__cause__": "exceptions",
     "__context__": "exceptions",
@@ -92,6 +106,7 @@ READABLE = {
     "__code__": "inspect.iscoroutinefunction, which mock asks of what it replaces",
     "__defaults__": "functions",
     "__kwdefaults__": "functions",
+    "__closure__": "the same: tests of closures",
 }
 # Other names with one underscore are asked for by the tests' own code only, never by a library's.
 
@@ -176,6 +191,8 @@ STAYS = (
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
 # Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
 NAMES_ONLY = frozenset({"__dataclass_fields__"})
+# What a named tuple of the tests shows of itself: its content.
+OF_NAMED_TUPLES = frozenset({"_fields", "_asdict", "_replace", "_make"})
 # Attributes without an underscore that lead to code, frames and what they hold.
 INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
 # Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's
@@ -197,7 +214,15 @@ SERVED = {
     "rest": "lets the tests' threads go on while it waits",
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "surroundings": "environment and working directory, once the candidate has changed them",
+    "seeded": "a seed that the candidate has set, while the tests call a function of its with `seed` in its name",
+    "printing": "what has the place of its `sys.stdout`: what the tests print in a function that it calls, and in its `with`, goes there",
+    "dialects": "dialects of csv that the candidate has registered, by names that the tests do not have",
 }
+# What a dialect of csv consists of, and the types of that.
+DIALECT = {
+    "delimiter": (str,), "quotechar": (str, type(None)), "doublequote": (int, bool), "escapechar": (str, type(None)),
+    "lineterminator": (str,), "quoting": (int,), "skipinitialspace": (int, bool), "strict": (int, bool),
+}  # fmt: skip
 # Abstract classes that a handle is an instance of where its own class derives from them: libraries choose by them how they
 # compare, and a mapping taken for a sequence is compared by its keys alone.
 # abc.ABC is for tests that ask for it by name.
@@ -365,7 +390,11 @@ def is_step(value):
     )  # fmt: skip
 
 
-SHAPES = {"step": is_step, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
+def is_octets(value):
+    return type(value) is bytes
+
+
+SHAPES = {"step": is_step, "octets": is_octets, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 

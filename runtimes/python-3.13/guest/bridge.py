@@ -40,12 +40,6 @@ class CandidateGone(BaseException):
 
 def ask(*request):
     """The other side's answer; what it raises is raised here. (Of the candidate's side.)"""
-    # What it has printed comes before what the tests do now.
-    for stream in (sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except BaseException:
-            pass  # it has closed it
     shared = side.state.shared
     if shared.taken:
         shared.keep_taken(side.state)
@@ -58,6 +52,11 @@ def converse(request, takes=False):
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
     touched = state.touched
+    if not state.grader:
+        # What it has printed so far stands before what the tests print meanwhile.
+        _flush()
+        if state.before_message:
+            state.before_message()
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
@@ -249,11 +248,9 @@ def _answer(request, received, more, asked, asking):
     keeps, state.open = state.open, None
     if state.before_reply:
         state.before_reply()
-    for stream in (sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except BaseException:
-            pass  # it has closed it
+    if state.before_message:
+        state.before_message()
+    _flush()
     if bare:
         changes = None
     elif keeps and reply[0]:
@@ -275,6 +272,14 @@ def _answer(request, received, more, asked, asking):
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
         state.replied = ()
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
+
+
+def _flush():
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except BaseException:
+            pass  # it has closed it
 
 
 def _await_turn(calls, received):

@@ -8,6 +8,7 @@ import random
 import sys
 import time
 
+import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_outgoing as outgoing
 import _proofbox_places as places
@@ -67,6 +68,14 @@ def _module_names(number, are_all=False):
 def _special(number, name, arguments):
     target = side.state.objects[number]
     return getattr(type(target), name)(target, *arguments)
+
+
+def _get(number, name):
+    target = side.state.objects[number]
+    if name in outgoing.PLACES and isinstance(target, type):
+        # Whatever its metaclass says.
+        return outgoing.PLACES[name](target)
+    return getattr(target, name)
 
 
 def _is(number, what, value):
@@ -262,22 +271,40 @@ def _watch(what):
         warnings.showwarning = showwarning
     if "logs" in what:
         _watch_logs(state)
+    state.tells_seeds = "seeds" in what
+    if "printing" in what:
+        _watch_printing(state)
     _watch_state(state, [name for name in what if name in _STATE])
 
 
 def _watch_state(state, names):
     """Tells of changes to this interpreter with the reply to the request that made them."""
-    known = {name: _STATE[name]() for name in names}
+    # What it has registered while it was loaded is told, too.
+    known = {name: _STATE[name]() if name != "dialects" else None for name in names}
 
     def before_reply():
         for name, before in known.items():
             present = _STATE[name]()
             if present != before:
                 known[name] = present
-                state.ask("surroundings", *present) if name == "surroundings" else state.ask("altered", name)
+                state.ask(name, *present) if name in _TOLD else state.ask("altered", name)
 
     if names:
         state.before_reply = before_reply
+
+
+def _watch_printing(state):
+    """Tells what `sys.stdout` is while that is another than this interpreter's."""
+    own = told = sys.stdout
+
+    def before_message():
+        nonlocal told
+        present = sys.stdout
+        if present is not told:
+            told = present
+            state.ask("printing", None if present is own else present)
+
+    state.before_message = before_message
 
 
 def _loggers():
@@ -290,7 +317,26 @@ def _loggers():
     return {name: found for name, found in states.items() if found != made}
 
 
+def _dialects():
+    import csv
+
+    return {name: tuple(getattr(csv.get_dialect(name), each) for each in border.DIALECT) for name in csv.list_dialects()},
+
+
+def _dialect(name, settings):
+    """A dialect of the tests', or without settings one that they have no more."""
+    import csv
+
+    if settings is not None:
+        csv.register_dialect(name, **dict(zip(border.DIALECT, settings)))
+    elif name in csv.list_dialects():
+        csv.unregister_dialect(name)
+
+
+# Told as it is; of all else only that it has changed.
+_TOLD = frozenset({"surroundings", "dialects"})
 _STATE = {
+    "dialects": _dialects,
     "surroundings": lambda: (dict(os.environ), os.getcwd(), sys.getrecursionlimit()),
     "sys.path": lambda: list(sys.path),
     "loggers": _loggers,
@@ -315,13 +361,16 @@ def _watch_logs(state):
                 told = {
                     "name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage(),
                     "pathname": record.pathname, "filename": record.filename, "module": record.module, "lineno": record.lineno,
-                    "funcName": record.funcName,
+                    "funcName": record.funcName, "args": (),
                     "extra": {
                         name: value
                         for name, value in vars(record).items()
                         if name not in own and name[:1] != "_" and type(value) in side.PLAIN_TYPES
                     },
                 }  # fmt: skip
+                arguments = record.args
+                if type(record.msg) is str and type(arguments) is tuple and all(type(each) in side.SCALARS for each in arguments):
+                    told["msg"], told["args"] = record.msg, arguments
                 error = record.exc_info[1] if record.exc_info else None
             except Exception:
                 return
@@ -333,6 +382,12 @@ def _watch_logs(state):
     logging.root.setLevel(1)
 
 
+def _pickle():
+    import pickle
+
+    return pickle
+
+
 OPERATIONS = {
     "load": _load,
     "global": _global,
@@ -340,7 +395,7 @@ OPERATIONS = {
     "delete_global": lambda name: side.state.namespace.__delitem__(name),
     "import": _import,
     "call": lambda number, arguments, keywords: side.state.objects[number](*arguments, **keywords),
-    "get": lambda number, name: getattr(side.state.objects[number], name),
+    "get": _get,
     "set": lambda number, name, value: setattr(side.state.objects[number], name, value),
     "del": lambda number, name: delattr(side.state.objects[number], name),
     "dir": lambda number: [name for name in dir(side.state.objects[number]) if type(name) is str],
@@ -360,6 +415,7 @@ OPERATIONS = {
     "argv": lambda values: setattr(sys, "argv", values),
     "contexts": _contexts,
     "recursion": sys.setrecursionlimit,
+    "dialect": _dialect,
     "watch": _watch,
     "rest": _rest,
     "place": lambda number, parent, in_loop: _theirs().place(number, parent, in_loop),
@@ -370,5 +426,7 @@ OPERATIONS = {
     "release": released.release,
     "collect": lambda: gc.collect() and None,
     "copy": lambda number, copy: proxies.copy_of(side.state.objects[number], copy),
+    "pickle": lambda number, protocol: _pickle().dumps(side.state.objects[number], protocol),
+    "unpickle": lambda data: _pickle().loads(data),
     "module_names": _module_names,
 }

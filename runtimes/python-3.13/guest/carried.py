@@ -125,6 +125,8 @@ def watch(text):
     """Configures the candidate's Django as the tests configure theirs, and follows them into contexts."""
     if "copy_context" in text:
         _watch_contexts()
+    if "dialect" in text:
+        _watch_dialects()
     if "settings.configure" not in text or not packages.is_known("django"):
         return
     conf = importlib.import_module("django.conf")
@@ -140,6 +142,11 @@ def watch(text):
                 theirs.configure(*args, **options)
 
     conf.LazySettings.configure = configure
+
+
+def _is_copy(given):
+    """Whether a dict is one of the candidate's that does not change there when it does here."""
+    return id(given) not in side.state.shared.numbers and any(given is each for each in side.state.candidate.copies)
 
 
 def _prepare_mock():
@@ -158,7 +165,7 @@ def _prepare_mock():
 
     def _patch_dict(self):
         patch_dict(self)
-        if self.in_dict is sys.modules or _grading() and any(self.in_dict is each for each in side.state.candidate.copies):
+        if self.in_dict is sys.modules or _grading() and _is_copy(self.in_dict):
             grader.note_inexpressible("mock.patch.dict")
 
     mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__
@@ -213,6 +220,32 @@ def _watch_contexts():
     contextvars.copy_context = copy_context
 
 
+def _watch_dialects():
+    """Dialects of csv that the tests register are the candidate's, too."""
+    import csv
+
+    register, unregister = csv.register_dialect, csv.unregister_dialect
+
+    @functools.wraps(register)
+    def register_dialect(name, *dialect, **settings):
+        register(name, *dialect, **settings)
+        _tell(name, tuple(getattr(csv.get_dialect(name), each) for each in border.DIALECT))
+
+    @functools.wraps(unregister)
+    def unregister_dialect(name):
+        unregister(name)
+        _tell(name, None)
+
+    def _tell(name, settings):
+        if _grading():
+            candidate = side.state.candidate
+            candidate.dialects.discard(name)
+            candidate.told_dialects[name] = settings
+            side.state.ask("dialect", name, settings)
+
+    csv.register_dialect, csv.unregister_dialect = register_dialect, unregister_dialect
+
+
 def _prepare_tracing():
     """Memory is traced in the tests' own interpreter, by whatever name they start that."""
     import _tracemalloc
@@ -230,10 +263,25 @@ def _prepare_tracing():
         sys.modules["tracemalloc"].start = noted
 
 
+def _telling(seed_here, which, state):
+    """`seed` of the candidate's interpreter, of which the tests are told if they speak of such."""
+
+    @functools.wraps(seed_here)
+    def seed(a=None, *rest, **options):
+        seed_here(a, *rest, **options)
+        if state.tells_seeds and not rest and not options and type(a) in side.SCALARS and a is not None:
+            state.ask("seeded", which, a)
+
+    return seed
+
+
 def _seed_both():
     """`random.seed` of the tests is the candidate's, too."""
     state, seed_here = side.state, random.seed
-    if not state or not state.grader:
+    if not state:
+        return
+    if not state.grader:
+        random.seed = _telling(seed_here, "random", state)
         return
 
     def seed(a=None, version=2):
@@ -248,7 +296,10 @@ def _seed_both_numpy():
     """`numpy.random.seed` likewise."""
     state, module = side.state, sys.modules["numpy.random"]
     seed_here = module.seed
-    if not state or not state.grader:
+    if not state:
+        return
+    if not state.grader:
+        module.seed = _telling(seed_here, "numpy", state)
         return
 
     def seed(seed=None):

@@ -202,7 +202,7 @@ def _make_array(content, kind, shape, is_fortran):
     if not kind.itemsize:
         return numpy.empty(shape, kind)
     made = numpy.empty(0, "u1")
-    marshal.FILLABLE["+ndarray"][1]((kind, shape, bytes(content)), made)
+    marshal.FILLABLE["+ndarray"][1]((kind, shape, bytes(content), 0), made)
     return made
 
 

@@ -86,7 +86,7 @@ def prepare():
         marshal.FILLABLE[name] = (lambda kind=kind: kind(dtype=object)), lambda payload, made, make=make: _fill(made, make(payload))
         marshal.CONTENT[kind] = lambda v, pack=pack: (pack(v),)
         marshal.SAME[kind] = _same
-        marshal.APPLIERS[kind] = lambda target, content, name=name, make=make: _alter(target, content, name, make)
+        marshal.APPLIERS[kind] = lambda target, content, may_unlock, name=name, make=make: _alter(target, content, name, make)
     masked = numpy.ma.MaskedArray
     marshal.CONTENT[masked] = lambda v: ((v.data.tobytes(), numpy.ma.getmaskarray(v).tobytes()),) if v.dtype.kind in _KINDS else ()
     marshal.SAME[masked], marshal.APPLIERS[masked] = _same, _checked_alteration(_alter_masked)
@@ -96,7 +96,7 @@ def prepare():
 
 
 def _checked_alteration(alter):
-    return lambda target, content: _checked(lambda content: alter(target, content))(content)
+    return lambda target, content, may_unlock: _checked(lambda content: alter(target, content))(content)
 
 
 def _alter_masked(target, content):

@@ -72,6 +72,8 @@ class Candidate:
         self.arguments = list(sys.argv)  # as the candidate has them
         self.input = self.own_input = sys.stdin
         self.contexts = None  # likewise, if the tests speak of them
+        self.dialects = set()  # names of csv's dialects that are the candidate's
+        self.told_dialects = {}  # those of the tests, and None for what they have no more
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
         self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
         self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
@@ -111,6 +113,9 @@ class Candidate:
             self.names = set(ask("load"))
             if self.watched:
                 ask("watch", list(self.watched))
+            for name, settings in self.told_dialects.items():
+                if settings is not None:
+                    ask("dialect", name, settings)
             if self.lent:
                 ask("lend", dict(self.lent))
         except bridge.CandidateGone:
@@ -125,12 +130,16 @@ class Candidate:
             self.settled.clear()
             side.state.reset()
             self._forget_told()
+            side.state.printing = None
             self.load()
 
     def _forget_told(self):
         """A fresh interpreter has been told nothing of what the tests have changed around it."""
         if self.assigned is not None:
             self.assigned.forget_told()
+        for name in self.dialects:
+            sys.modules["_csv"].unregister_dialect(name)
+        self.dialects.clear()
         self.changed |= {"environ", "chdir"}
         self.arguments = None
         self.input = self.own_input
@@ -388,6 +397,9 @@ _WATCHED = {
     "warnings": ("warn", "Warn"),
     "logs": ("caplog", "Logs(", "logging"),
     "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit"),
+    "seeds": ("seed",),
+    "dialects": ("dialect",),
+    "printing": ("print(", "stdout"),
 }
 # ... what is told of if the candidate alters it, and then can't be seen ...
 _LOOKED_AT_LATER = {
@@ -445,7 +457,7 @@ def _contexts():
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
-_READING = frozenset({"get", "dir", "index", "is", "signature", "copy", "release", "collect"})
+_READING = frozenset({"get", "dir", "index", "is", "signature", "copy", "pickle", "release", "collect"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 
@@ -552,25 +564,17 @@ def ask(*request):
     finally:
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(False)
-        for number, name, own in state.streams:
-            stream = getattr(sys, name)
-            if stream is not own:
-                _show(number, stream)
+        show_printed(state)
 
 
-def show_printed():
-    """What the candidate has printed before it calls the tests."""
-    for number, name, own in side.state.streams:
-        stream = getattr(sys, name)
+def show_printed(state):
+    """Shows what the candidate has printed where the tests have it shown."""
+    for number, name, own in state.streams:
+        stream = proxies.under(getattr(sys, name))
         if stream is not own:
-            _show(number, stream)
-
-
-def _show(number, stream):
-    """What the candidate has printed since this was asked last goes where the tests have their own output."""
-    text = _proofbox.printed(number)
-    if text:
-        stream.write(text.decode("utf-8", "replace"))
+            text = _proofbox.printed(number)
+            if text:
+                stream.write(text.decode("utf-8", "replace"))
 
 
 # By words of the tests' text: what they make of texts and bytes.

@@ -4,11 +4,13 @@ be, `restore(name, payload)` makes the value again, of exactly the same type. Al
 
 import array
 import collections
+import collections.abc
 import datetime
 import decimal
 import fractions
 import functools
 import ipaddress
+import itertools
 import math
 import operator
 import pathlib
@@ -63,14 +65,17 @@ def _viewed(view, copy):
 def _is_type(value):
     """Whether annotations can be made of it on the other side: a class, `list[int]`, a form of typing, None."""
     kind = type(value)
-    if kind is types.GenericAlias:
+    if kind is types.GenericAlias or kind is _CALLABLE:
         return isinstance(value.__origin__, type)
     return isinstance(value, type) or value is None or kind.__module__ == "typing" and kind in REDUCERS
 
 
 def _reduce_alias(value):
-    """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module."""
+    """`typing.List[int]`, `Optional[str]`, `Callable[[int], str]`, by their names in the module; `Stack[int]` of a class of the
+    user's."""
     origin = value.__origin__
+    if type(value) is _OF_CLASS and isinstance(origin, type) and value._name not in _FORMS and all(map(_is_type, value.__args__)):
+        return "generic", (origin, value.__args__)
     name = value._name if type(origin) is type else origin._name if origin in (typing.Union, typing.Literal) else None
     name = name or getattr(value, "_name", None)
     if type(name) is not str or name not in _FORMS or name != "Literal" and not all(each is ... or _is_type(each) for each in value.__args__):
@@ -95,10 +100,30 @@ def _make_union(members):
     return functools.reduce(operator.or_, members)
 
 
+def _make_annotated(payload):
+    kind, metadata = payload
+    if not metadata or not _is_type(kind):
+        raise CannotCross("no annotation")
+    return typing.Annotated[kind, *metadata]
+
+
+def _make_forward(text):
+    """A name of a class within an annotation (`Optional["Node"]`): looked up as annotations that are text are."""
+    try:
+        return typing.ForwardRef(text)
+    except SyntaxError:
+        raise CannotCross("no annotation") from None
+
+
 def _make_generic(payload):
     origin, arguments = payload
     if not isinstance(origin, type):
         raise CannotCross("no generic type")
+    if origin is collections.abc.Callable:
+        if not arguments:
+            raise CannotCross("no generic type")
+        *parameters, result = arguments
+        return origin[parameters[0] if parameters == [...] else parameters, result]
     return types.GenericAlias(origin, arguments)
 
 
@@ -108,6 +133,9 @@ _FORMS = frozenset(
     "MutableMapping Collection Container Generator Awaitable Coroutine AsyncIterable AsyncIterator Callable Union Literal".split()
 )
 _PATTERN = type(re.compile(""))
+_CALLABLE = type(collections.abc.Callable[[int], int])
+_OF_CLASS = type(typing.List[int])
+_ANNOTATED = type(typing.Annotated[int, 0])
 
 def _bytes_of(view):
     """A copy. Somebody else may hold what it is a view of, and alter that."""
@@ -149,6 +177,9 @@ REDUCERS = {
     memoryview: lambda v: ("memoryview", _bytes_of(v)),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    _CALLABLE: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
+    _ANNOTATED: lambda v: ("annotated", (v.__origin__, v.__metadata__)) if _is_type(v.__origin__) else reduce_object(v),
+    typing.ForwardRef: lambda v: ("forward", v.__forward_arg__) if v.__forward_module__ is None else reduce_object(v),
     types.UnionType: lambda v: ("union", v.__args__) if all(map(_is_type, v.__args__)) else reduce_object(v),
     type(typing.List): lambda v: ("typing", (v._name, None)) if v._name in _FORMS else reduce_object(v),
     type(typing.Callable): lambda v: ("typing", ("Callable", None)),
@@ -189,13 +220,15 @@ PAYLOADS = {
     "struct_time": tuple,
     "generic": (object, tuple),
     "union": tuple,
+    "forward": str,
+    "annotated": (object, tuple),
     "typing": (str, frozenset({tuple, type(None)})),
     "+deque": (list,),
     "+counter": dict,
     "+ordered_dict": dict,
     "+default_dict": (object, dict),
     "object_array": (tuple, list),
-    "+ndarray": (frozenset({str, list}), tuple, bytes),
+    "+ndarray": (frozenset({str, list}), tuple, bytes, int),
     "array_view": (object, frozenset({str, list}), tuple, int, tuple),
     "numpy_number": (str, bytes),
     "numpy_type": str,
@@ -234,7 +267,7 @@ def _decimal(text):
     return value
 
 
-def _fill_array(target, content):
+def _fill_array(target, content, may_unlock):
     if type(content) is not bytes or len(content) % target.itemsize:
         raise CannotCross("a change to what can't be changed")
     made = array.array(target.typecode)
@@ -270,6 +303,8 @@ RESTORERS = {
     "struct_time": time.struct_time,
     "generic": _make_generic,
     "union": _make_union,
+    "forward": _make_forward,
+    "annotated": _make_annotated,
     "typing": _make_alias,
 }
 
@@ -326,6 +361,9 @@ MAX_VIEWED = 16_000
 APPLIERS, SAME = {array.array: _fill_array}, {}
 
 
+# Of an array: its items lie column by column; it can't be written to.
+_BY_COLUMNS, _READ_ONLY = 1, 2
+_LAYOUTS = range(4)
 # Kinds of numpy's types that have values that are no numbers, or no moments.
 _INEXACT = "fcmM"
 
@@ -343,12 +381,16 @@ def know_numpy():
             note_lost()
         if array.dtype.hasobject:
             return "object_array", (array.shape, array.ravel().tolist())
-        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes())
+        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        layout = _BY_COLUMNS * by_columns | _READ_ONLY * (not array.flags.writeable)
+        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes("F" if by_columns else "C"), layout)
 
     def fill_array(payload, made):
-        name, shape, content = payload
+        name, shape, content, layout = payload
         kind = make_type(name)
         check_shape(shape, len(content), kind.itemsize)
+        if layout not in _LAYOUTS:
+            raise CannotCross("an array of another layout")
         made.resize(len(content), refcheck=False)
         made[:] = numpy.frombuffer(content, "u1")
         normalise(made, kind)
@@ -356,6 +398,10 @@ def know_numpy():
         made.shape = shape
         if 1 in shape:
             note_row()
+        if layout & _BY_COLUMNS and content:
+            made.strides = tuple(itertools.accumulate(shape[:-1], operator.mul, initial=kind.itemsize))
+        if layout & _READ_ONLY:
+            made.flags.writeable = False
         if not content:
             note_empty_array()
         elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
@@ -422,13 +468,21 @@ def know_numpy():
             note_numbers(number)
         return number
 
-    def apply_array(target, content):
+    def apply_array(target, content, may_unlock):
         """Sets an array's content to what the other side has made of its copy."""
         if target.dtype.hasobject or type(content) is not bytes or len(content) != target.nbytes:
             raise CannotCross("a change to what can't be changed")
         octets = numpy.frombuffer(content, "u1").copy()
         normalise(octets, target.dtype)
+        # One that its owner writes to now and then is read-only for others.
+        is_locked = may_unlock and not target.flags.writeable and target.base is None
+        if is_locked:
+            target.flags.writeable = True
+        elif not target.flags.writeable:
+            raise CannotCross("a change to what is read-only")
         target[...] = numpy.ndarray(target.shape, target.dtype, octets)
+        if is_locked:
+            target.flags.writeable = False
         if target.dtype.kind in _INEXACT and not numpy.isfinite(target).all():
             note_numbers(target)
 
@@ -550,10 +604,11 @@ def apply(changes, sent):
         alter(sent[index], content)
 
 
-def alter(target, content):
+def alter(target, content, may_unlock=False):
+    """`may_unlock`: whether the other side's array is its own, so that it may write to one that is read-only."""
     kind = type(target)
     if kind in APPLIERS and type(content) is tuple and len(content) == 1:
-        APPLIERS[kind](target, content[0])
+        APPLIERS[kind](target, content[0], may_unlock)
     elif kind is bytearray and type(content) is bytes:
         target[:] = content
     elif type(content) is not tuple:

@@ -61,10 +61,18 @@ def _tainted(value):
 
 def _mark_tainted(result, name):
     """The tests' own value has gone into the result of an operator: it must be an object, or it could be anything that
-    the tests want."""
+    the tests want; of `divmod`, a pair of such."""
+    if name in ("__divmod__", "__rdivmod__") and type(result) is tuple and len(result) == 2:
+        for each in result:
+            _mark_tainted(each, name)
+        return
+    _check_object(result, name)
+    taint(result)
+
+
+def _check_object(result, name):
     if not proxies.is_remote(result) or isinstance(result, (*side.VALUE_TYPES, type)) or type(result)._proofbox_container:
         side.refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
-    taint(result)
 
 
 def taint(handle):
@@ -89,10 +97,17 @@ def arithmetic(name, base=None):
         if result is not NotImplemented:
             side.signal("operator_of_the_candidate")
             if base is None or not _is_result_of(base, name, self, other, rest, result):
-                _mark_tainted(result, name)
+                if type(other) in _TELLING_NOTHING and not self._proofbox_tainted:
+                    _check_object(result, name)
+                else:
+                    _mark_tainted(result, name)
         return result
 
     return method
+
+
+# Operands that are no values which a result could be compared with: `pipeline | str.strip`.
+_TELLING_NOTHING = frozenset({types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, type})
 
 
 def _number_of(handle, name):

@@ -18,6 +18,8 @@ import _proofbox_report as report
 import _proofbox_sharing as sharing
 import _proofbox_side as side
 
+# A class's place among others, as the language has it.
+PLACES = {name: type.__dict__[name].__get__ for name in ("__mro__", "__bases__", "__base__")}
 # What the library's own classes give a user's class without its doing.
 BY_DEFAULT = {name: getattr(object, name) for name in border.SPECIALS if hasattr(object, name)}
 
@@ -89,7 +91,7 @@ candidate_loop = None  # set by candidate.py
 
 def _base_of(kind):
     """The builtin value or container that a class derives from, or None."""
-    for base in kind.__mro__:
+    for base in PLACES["__mro__"](kind):
         if base in side.BASES:
             return base
     return None
@@ -137,9 +139,9 @@ def _reduce_class(cls):
         return "library", name
     if side.state.check_may_leave:
         side.state.check_may_leave(cls)
-        bases = tuple(base if not str(base.__module__).startswith(border.STAYS) else object for base in cls.__bases__)
+        bases = tuple(base if not str(base.__module__).startswith(border.STAYS) else object for base in PLACES["__bases__"](cls))
     else:
-        bases = cls.__bases__
+        bases = PLACES["__bases__"](cls)
     number = number_of(cls)
     if number in side.state.described:
         return "mine", number

@@ -78,7 +78,16 @@ class ForCopies:
         return self.method.__get__(handle, kind)
 
 
-_own_namespace, _own_annotations = (type.__dict__[name].__get__ for name in ("__dict__", "__annotations__"))
+class Initialiser:
+    """`__init__` of a class or an instance: the candidate's. Handles are made without it."""
+
+    def __get__(self, handle, kind=None):
+        if not side.state.grader:
+            return object.__init__ if handle is None else object.__init__.__get__(handle, kind)
+        return side.state.ask("get", remote_id(kind if handle is None else handle), "__init__")
+
+
+_own_namespace, _own_annotations, _own_mro = (type.__dict__[name].__get__ for name in ("__dict__", "__annotations__", "__mro__"))
 
 
 def evaluates_annotations(frame):
@@ -126,12 +135,25 @@ def _annotations_of_class(cls):
     return side.state.ask("get", remote_id(cls), "__annotations__") if side.state.grader else _own_annotations(cls)
 
 
+def _told_of_class(name):
+    """What the tests see of a class's place among others is the candidate's; the library works with the handles' own."""
+    own = type.__dict__[name].__get__
+
+    def told(cls):
+        if not side.state.grader or border.asked_by(1) != "tests":
+            return own(cls)
+        return side.state.ask("get", remote_id(cls), name)
+
+    return property(told)
+
+
 class ProxyType(type):
     """The class of proxy types."""
 
     __subclasses__ = _subclasses_of_class
     __dict__ = property(_namespace_of_class)
     __annotations__ = property(_annotations_of_class)
+    __mro__, __bases__, __base__ = map(_told_of_class, ("__mro__", "__bases__", "__base__"))
 
     _proofbox_real = None
     _proofbox_value_base = None
@@ -205,7 +227,8 @@ def _indexed(cls):
     return lambda key: side.state.ask("index", remote_id(cls), key)
 
 
-# Not in its body: there they would say that the class itself has slots, and be a method of this class.
+# Not in its body: there they would say that the class itself has slots, and be a method and the text of this class.
+ProxyType.__doc__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__doc__"))
 ProxyType.__class_getitem__ = property(_indexed)
 ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
 
@@ -231,8 +254,8 @@ def _is_checked(cls, what, value):
     return answer
 
 
-def _check_readable(name):
-    """Raises AttributeError for what a handle does not answer."""
+def _check_readable(name, kind=None):
+    """Raises AttributeError for what a handle of an object of that class does not answer."""
     if not side.state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
         if name in border.READABLE and name not in border.METADATA and name not in border.NAMES_ONLY and name != "__dict__":
@@ -246,7 +269,7 @@ def _check_readable(name):
                 raise AttributeError(name)
         elif border.asked_by(2) != "tests":
             raise AttributeError(name)
-    elif border.asked_by(2) == "package":
+    elif border.asked_by(2) == "package" and kind is not types.CodeType:
         # numpy and its like would ask the object for what they compare it by.
         raise AttributeError(name)
 
@@ -271,6 +294,14 @@ def _told_by_field(attribute):
     return property(told)
 
 
+def _kind_of_field(field):
+    """By its name, this side's mark of fields, of class variables, or of what is given to `__init__` only."""
+    name = side.state.ask("get", remote_id(side.state.ask("get", remote_id(field._proofbox_theirs), "_field_type")), "name")
+    return _KINDS_OF_FIELDS.get(name, dataclasses._FIELD) if type(name) is str else dataclasses._FIELD
+
+
+_KINDS_OF_FIELDS = {kind.name: kind for kind in (dataclasses._FIELD, dataclasses._FIELD_CLASSVAR, dataclasses._FIELD_INITVAR)}
+_Field._field_type = property(_kind_of_field)
 for _name in ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only"):
     setattr(_Field, _name, _told_by_field(_name))
 
@@ -278,10 +309,11 @@ for _name in ("type", "default", "default_factory", "init", "repr", "hash", "com
 def _field(name, theirs=None):
     if not is_remote(theirs):
         field = dataclasses.field()
+        field._field_type = dataclasses._FIELD
     else:
         field = _Field.__new__(_Field)
         field._proofbox_theirs = theirs
-    field.name, field._field_type = name, dataclasses._FIELD
+    field.name = name
     return field
 
 
@@ -304,7 +336,7 @@ def is_remote(value):
 
 def is_named(handle):
     cls = handle if type(handle) is ProxyType else type(handle)
-    return any(base in side.state.named for base in cls.__mro__)
+    return any(base in side.state.named for base in _own_mro(cls))
 
 
 def note_own_method():
@@ -342,8 +374,58 @@ def not_replaced(error, by):
         raise error
 
 
+class _Printed:
+    """`sys.stdout` of the tests while what they print goes where the candidate's does: `with redirect_stdout(...)` of its own."""
+
+    def __init__(self, target, own):
+        self._target, self._own = target, own
+
+    def write(self, text):
+        side.signal("prints_to_candidate")
+        self._target.write(text)
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def __getattr__(self, name):
+        return getattr(self._own, name)
+
+
+def under(stream):
+    """The stream of the tests' own."""
+    while type(stream) is _Printed:
+        stream = stream._own
+    return stream
+
+
+def print_there():
+    """Has what the tests print go to the candidate's output, if it has put one in the place of its own; returns what
+    `print_here` ends that by."""
+    target = side.state.printing
+    if target is None or type(sys.stdout) is _Printed and sys.stdout._target is target:
+        return None
+    sys.stdout = begun = _Printed(target, sys.stdout)
+    return begun
+
+
+def print_here(begun):
+    if begun is not None and sys.stdout is begun:
+        sys.stdout = begun._own
+
+
+def enter_context(self):
+    entered = special(self, "__enter__")
+    if side.state.printing is not None and (begun := print_there()) is not None:
+        object.__setattr__(self, "_proofbox_prints", begun)
+    return entered
+
+
 def exit_context(self, kind, error, traceback):
     """What the tests assert inside a `with` is not the candidate's to forgive."""
+    if self._proofbox_prints is not None:
+        print_here(self._proofbox_prints)
+        object.__setattr__(self, "_proofbox_prints", None)
     try:
         suppressed = special(self, "__exit__", kind, error, None)
     except BaseException as other:
@@ -466,7 +548,7 @@ def get_attribute(self, name):
         return _signature(self)
     if name == "__dataclass_fields__":
         return getattr(type(self), name)
-    _check_readable(name)
+    _check_readable(name, type(self)._proofbox_real)
     _check_no_record(self, name)
     value = side.state.ask("get", remote_id(self), name)
     if side.state.grader:
@@ -577,6 +659,13 @@ def _signature(self):
     return inspect.Signature(made, return_annotation=returned[0] if returned else inspect.Signature.empty)
 
 
+class ModuleOfFunction(str):
+    """The module of the class of functions; of a function it is the function's own."""
+
+    def __get__(self, function, kind=None):
+        return str(self) if function is None else side.state.ask("get", remote_id(function), "__module__")
+
+
 def bound_method(self, instance, owner=None):
     """A function of the other side as an attribute of a class of this one is a method, as any function."""
     return self if instance is None else types.MethodType(self, instance)
@@ -600,8 +689,34 @@ class Forward:
         return getattr(self.base, self.name).__get__(proxy, type(proxy))
 
 
-def refuse_pickling():
-    side.refuse_or_raise("pickled_object", "an object of another interpreter can't be pickled")
+def pickled(handle, protocol):
+    """What a pickle of the tests' holds of an object of the candidate's: a pickle that the candidate has made, and reads."""
+    if not side.state.grader:
+        raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
+    data = side.state.ask("pickle", remote_id(handle), protocol)
+    if handle._proofbox_tainted:
+        side.refuse("pickled_object", "an object of the candidate that has met a value of the tests can't be pickled")
+    side.state.pickled[data] = type(handle)
+    if len(side.state.pickled) > _MAX_PICKLED:
+        del side.state.pickled[next(iter(side.state.pickled))]
+    return unpickled, (data,)
+
+
+def unpickled(data):
+    """Another object of the class, as the candidate reads it of its own pickle."""
+    if not side.state.grader:
+        raise TypeError("an object of another interpreter can't be unpickled (grading: isolated)")
+    kind = side.state.pickled.get(data)
+    if kind is None:
+        side.refuse("pickled_object", "a pickle of an object that the tests have not pickled")
+    made = side.state.ask("unpickle", data)
+    if type(made) is not kind:
+        side.refuse("copy_of_another_class", "an object of the candidate that was pickled must come back as one of its class")
+    return made
+
+
+# How many pickles of objects of the candidate are remembered.
+_MAX_PICKLED = 256
 
 
 def copy_number(memo):

@@ -37,18 +37,18 @@ _METHODS |= {name: operators.arithmetic(name) for name in ARITHMETIC}
 _METHODS |= {name: operators.converted(name) for name in ("__int__", "__index__", "__float__", "__complex__", "__bytes__")}
 _METHODS |= {name: operators.ordering(name) for name in ("__lt__", "__le__", "__gt__", "__ge__")}
 _METHODS |= {name: operators.text(name) for name in ("__str__", "__repr__", "__format__")}
-for _name in ("__hash__", "__next__", "__enter__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
+for _name in ("__hash__", "__next__", "__aenter__", "__anext__", "__aiter__", "__reversed__",
               "__getitem__", "__setitem__", "__delitem__", "__missing__", *border.DESCRIPTORS):  # fmt: skip
     _METHODS[_name] = operators.forwarded(_name)
 _METHODS |= {
-    "__call__": proxies.call_object, "__eq__": operators.is_equal, "__contains__": operators.contains_item, "__await__": proxies.await_result, "__exit__": proxies.exit_context, "__aexit__": proxies.exit_async_context,
+    "__call__": proxies.call_object, "__eq__": operators.is_equal, "__contains__": operators.contains_item, "__await__": proxies.await_result, "__enter__": proxies.enter_context, "__exit__": proxies.exit_context, "__aexit__": proxies.exit_async_context,
     "__iter__": operators.items_of, "__len__": operators.length_of_object, "__array__": operators.array_of, "__anext__": proxies.next_async_item, "__next__": proxies.next_item, "__bool__": operators.truth_of,
 }  # fmt: skip
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
 # What is noted of a handle, until it is.
-_STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None}
+_STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None, "_proofbox_prints": None}
 _COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
     "__class__": property(proxies.class_of),
@@ -56,8 +56,11 @@ _COMMON = _STATE | {
     "__deepcopy__": proxies.ForCopies(
         "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
     ),
-    "__reduce_ex__": lambda self, protocol: proxies.refuse_pickling(),
+    "__reduce_ex__": proxies.pickled,
 }  # fmt: skip
+
+
+_INITIALISER = proxies.Initialiser()
 
 
 def _branches(bases):
@@ -130,6 +133,8 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             namespace["__hash__"] = None
     else:
         namespace |= _COMMON
+        if value_base is None and container is None:
+            namespace["__init__"] = _INITIALISER
         namespace["__doc__"] = property(lambda self: side.state.ask("get", proxies.remote_id(self), "__doc__"))
         namespace["__dict__"] = property(lambda self: proxies.get_attribute(self, "__dict__"))
     if value_base is not None:
@@ -161,7 +166,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
             namespace |= {"send": proxies.send_value, "throw": proxies.throw_exception, "close": proxies.close_generator}
         elif real is types.FunctionType:
-            namespace["__get__"] = proxies.bound_method
+            namespace["__get__"], namespace["__module__"] = proxies.bound_method, proxies.ModuleOfFunction(module)
         elif real in (types.GeneratorType, types.AsyncGeneratorType):
             namespace |= {name: proxies.of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:

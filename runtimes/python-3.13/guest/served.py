@@ -4,6 +4,8 @@ import asyncio
 import copy
 import logging
 import os
+import random
+import re
 import sys
 import types
 import warnings
@@ -57,10 +59,18 @@ def _is_made_when_asked(target, name):
     return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target) and vars(target).get("_mock_wraps") is None
 
 
+def _is_made_by_namedtuple(kind, name):
+    """Whether a class of the tests' has the attribute from `namedtuple`, and not of its own."""
+    definer = next((base for base in kind.__mro__ if name in vars(base)), None)
+    return definer is not None and definer.__bases__ == (tuple,) and type(vars(definer).get("_fields")) is tuple
+
+
 def _visible(target, name):
     if type(name) is not str:
         side.refuse("protocol_violation", "an attribute has a name")
     if name in border.METADATA or name[:1] == "_" and attributes.is_own(target, name):
+        return
+    if name in border.OF_NAMED_TUPLES and _is_made_by_namedtuple(target if isinstance(target, type) else type(target), name):
         return
     if name[:1] == "_" and isinstance(target, mock.NonCallableMock) and _is_made_when_asked(target, name):
         return
@@ -328,7 +338,9 @@ def _warned(message, category, filename, lineno):
     warnings.warn_explicit(message, type(message), filename, lineno)
 
 
-_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str}
+_RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str, "args": tuple}
+# Fields of a template that would make a long text of a short one.
+_WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|\d{4})")
 
 
 def _are_extra(attributes):
@@ -348,7 +360,10 @@ def _logged(told, error, enabled):
     logger = logging.getLogger(told["name"])
     if not (enabled is True or logger.isEnabledFor(told["levelno"])):
         return False
-    told["args"] = None
+    arguments = told["args"]
+    if not all(type(each) in side.SCALARS for each in arguments) or arguments and _WIDE.search(told["msg"]):
+        side.refuse("protocol_violation", "a log record that is none")
+    told["args"] = arguments or None
     if isinstance(error, BaseException):
         told["exc_info"] = type(error), error, None
     if not logger.hasHandlers():
@@ -382,6 +397,58 @@ def _surroundings(environment, directory, limit):
     candidate.changed.clear()
 
 
+def _seeded(which, seed):
+    """The candidate has set a seed: the tests' own generator has it too if they have asked for that, by a function's name.
+
+    Else the candidate would choose what the tests try it with."""
+    if type(which) is not str or which not in _GENERATORS or type(seed) not in side.SCALARS or seed is None:
+        side.refuse("protocol_violation", "a seed that is none")
+    frame, asks = sys._getframe(1), proxies.call_object.__code__
+    while frame is not None and frame.f_code is not asks:
+        frame = frame.f_back
+    name = proxies.name_of(frame.f_locals["self"]) if frame is not None else None
+    if type(name) is str and "seed" in name.lower():
+        side.signal("seeded_by_candidate")
+        _GENERATORS[which](seed)
+
+
+def _seed_numpy(seed):
+    import numpy
+
+    numpy.random.mtrand._rand.seed(seed)
+
+
+_GENERATORS = {"random": lambda seed: random._inst.seed(seed), "numpy": _seed_numpy}
+
+
+def _dialects(told):
+    """Dialects of csv that the candidate has. What the tests or the library call one by a name stays what it is."""
+    import _csv
+
+    if type(told) is not dict or "dialects" not in side.state.candidate.watched:
+        side.refuse("protocol_violation", "dialects that are none")
+    for name, settings in told.items():
+        if type(name) is not str or type(settings) is not tuple or len(settings) != len(border.DIALECT) or not all(
+            type(each) in kinds for each, kinds in zip(settings, border.DIALECT.values())
+        ):
+            side.refuse("protocol_violation", "a dialect that is none")
+    known, own = side.state.candidate.dialects, _csv.list_dialects()
+    for name in known.difference(told).intersection(own):
+        _csv.unregister_dialect(name)
+    known.intersection_update(told)
+    for name, settings in told.items():
+        if name in known or name not in own:
+            known.add(name)
+            _csv.register_dialect(name, **dict(zip(border.DIALECT, settings)))
+
+
+def _printing(target):
+    """What the candidate has put in the place of its `sys.stdout`, or None when that is its own again."""
+    if "printing" not in side.state.candidate.watched or isinstance(target, (*side.VALUE_TYPES, *side.CONTAINERS)):
+        side.refuse("protocol_violation", "an output that is none")
+    side.state.printing = target
+
+
 def _rest_here(seconds):
     """Lets threads of the tests go on while the candidate's main thread waits."""
     if type(seconds) not in (int, float) or not 0 <= seconds:
@@ -406,15 +473,28 @@ _OPERATIONS = {
     "stirred": lambda: side.state.candidate.places.stirred(),
     "rest": _rest_here,
     "surroundings": _surroundings,
+    "seeded": _seeded,
+    "dialects": _dialects,
+    "printing": _printing,
 }
 
 
 def perform(operation, *arguments):
-    grader.show_printed()
     served = _OPERATIONS.get(operation) if type(operation) is str else None
     if served is None:
         side.refuse("protocol_violation", "a request that there is not")
-    return served(*arguments)
+    grader.show_printed(side.state)
+    if side.state.printing is None or operation not in _CALLING:
+        return served(*arguments)
+    begun = proxies.print_there()
+    try:
+        return served(*arguments)
+    finally:
+        proxies.print_here(begun)
+
+
+# What may print.
+_CALLING = frozenset({"call", "get", "special"})
 
 
 def on_protocol_error():

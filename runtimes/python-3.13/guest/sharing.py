@@ -228,7 +228,7 @@ class Shared(dict):
         if whose == "shared" or whose == "spliced":
             target = self[number]
             try:
-                self._alter(target, whose, content)
+                self._alter(target, whose, content, number not in self.handed)
             except BufferError:
                 # Somebody looks at its memory.
                 state.signals["aliasing_lost"] = True
@@ -268,9 +268,9 @@ class Shared(dict):
             raise marshal.CannotCross("an entry that there is not")
 
     @staticmethod
-    def _alter(target, whose, content):
+    def _alter(target, whose, content, is_theirs):
         if whose == "shared":
-            marshal.alter(target, content)
+            marshal.alter(target, content, is_theirs)
             return
         if type(target) is not list or not marshal.fits((int, int, tuple), content):
             raise marshal.CannotCross("a change to what can't be changed")

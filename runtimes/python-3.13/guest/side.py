@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "replied", "seen", "touched", "made", "makers",
+        "altering", "tells_seeds", "pickled", "before_message", "printing", "replied", "seen", "touched", "made", "makers",
     )  # fmt: skip
 
     def __init__(self):
@@ -36,7 +36,8 @@ class State:
         self.theirs = None
         self.make_handles = dict
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
-        self.before_reply = self.finished = None
+        self.before_reply = self.before_message = self.finished = None
+        self.printing = None  # what the candidate has put in the place of its `sys.stdout`
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
         self.replied = ()  # the containers of the reply that was sent last, while the next message is taken in (grader only)
@@ -46,6 +47,8 @@ class State:
         self.copied = None  # of the other's last one: its number, and what is copied already
         self.calls = None  # requests of the other side that are being carried out, where there are threads
         self.unequal = []  # objects of the candidate and what the open case has found them to differ from
+        self.tells_seeds = False  # whether seeds are to be told (candidate's side)
+        self.pickled = {}  # pickles that the candidate has made of its objects, and their proxy types
         self.altering = set()  # tasks of the candidate's that have altered what they were given, and are not done
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
@@ -206,6 +209,8 @@ def note_swallowed(succeeded):
     state.failed = None
 
 
+# Values that nobody can alter, and that have no parts.
+SCALARS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 # What a loop passes over if it is empty.
 SIZED = frozenset({
     list, tuple, dict, set, frozenset, bytearray, range, memoryview, collections.deque, collections.Counter, collections.OrderedDict,

@@ -303,7 +303,7 @@ fn program_of(problem: &Problem, completion: String) -> (&'static str, String) {
     if problem.prompt.is_empty() {
         return ("completion", completion);
     }
-    let extraction = extract(&completion, problem.entry_point.as_deref());
+    let extraction = extract(&completion, problem.entry_point.as_deref().as_slice());
     let is_marked =
         extraction.report.blocks.iter().any(|block| matches!(block.form, BlockForm::Fenced | BlockForm::Tagged));
     let is_prose = extraction.code.is_none() && !completion.trim().is_empty() && !completion.starts_with([' ', '\t']);

@@ -15,6 +15,7 @@ use crate::http::AppState;
 use crate::http::body::BodyReader;
 use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
 use crate::service::{Execution, RequestDigest};
+use proofbox_completion::names_tested;
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{File, Program, PythonTests};
 use proofbox_types::status::IntegrityLevel;
@@ -157,10 +158,14 @@ fn extracted_type(completion: &str) -> &'static str {
     }
 }
 
-/// Returns the program of an answer; none where it has none.
-async fn code_of(reader: &BodyReader, completion: &str, entry_point: Option<&str>) -> Result<Option<String>, Failure> {
-    let (answer, entry_point) = (completion.to_owned(), entry_point.map(str::to_owned));
-    let extract = move || proofbox_completion::extract(&answer, entry_point.as_deref()).code;
+/// Returns the program of an answer; none where it has none. Of several blocks the one is taken that defines what
+/// `entry_points` names.
+async fn code_of(reader: &BodyReader, completion: &str, entry_points: Vec<String>) -> Result<Option<String>, Failure> {
+    let answer = completion.to_owned();
+    let extract = move || {
+        let names: Vec<&str> = entry_points.iter().map(String::as_str).collect();
+        proofbox_completion::extract(&answer, &names).code
+    };
     Ok(reader.make(completion.len(), extract).await?)
 }
 
@@ -220,7 +225,7 @@ impl Judge<'_> {
         if cases.len() > MAX_CASES {
             return Err(Failure::Invalid(format!("the row has {} cases; at most {MAX_CASES} are run", cases.len())));
         }
-        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
+        let Some(code) = code_of(&self.reader, completion, Vec::new()).await? else { return Ok(without_code()) };
         let runs_all = config.flag("run_all_cases");
         let total = cases.len();
         let runs = cases.into_iter().enumerate().map(|(index, case)| self.output(index, &code, case));
@@ -265,7 +270,8 @@ impl Judge<'_> {
             return Err(Failure::Unsupported("`config.extra.repr_code` is not supported here".to_owned()));
         }
         let script = row.script()?;
-        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
+        let names = names_tested(&script.code);
+        let Some(code) = code_of(&self.reader, completion, names).await? else { return Ok(without_code()) };
         let code = without_main(&code).to_owned();
         let joined = script.joined(&code);
         let tests = script.is_apart().then(|| PythonTests::Script { source: script.code.clone() });
@@ -275,7 +281,7 @@ impl Judge<'_> {
 
     async fn check(&self, row: &Row, completion: &str) -> Result<Map<String, Value>, Failure> {
         let (entry_point, source, prompt) = (row.text("entry_point")?, row.text("test")?, row.text("prompt")?);
-        let Some(extracted) = code_of(&self.reader, completion, Some(entry_point)).await? else {
+        let Some(extracted) = code_of(&self.reader, completion, vec![entry_point.to_owned()]).await? else {
             return Ok(without_code());
         };
         // A completion of the prompt goes on where that ends; other answers have the whole function.
@@ -294,9 +300,10 @@ impl Judge<'_> {
             asserts.drain(..asserts.len().saturating_sub(1));
         }
         let completion = completion.split("[DONE]").next().unwrap_or_default();
-        let Some(code) = code_of(&self.reader, completion, None).await? else { return Ok(without_code()) };
-        let code = without_main(&code).to_owned();
         let test_code = asserts.join("\n");
+        let names = names_tested(&format!("{setup}\n{test_code}"));
+        let Some(code) = code_of(&self.reader, completion, names).await? else { return Ok(without_code()) };
+        let code = without_main(&code).to_owned();
         let joined = format!("{setup}\n{code}\n{test_code}\n");
         let tests = PythonTests::Asserts { setup, asserts };
         self.answer(Answer { code, tests: Some(tests), joined, test_code, files: Vec::new() }).await

@@ -4,8 +4,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::error::ApiError;
-use proofbox_completion::extract;
+use proofbox_completion::{extract, names_tested};
 use proofbox_types::completion::{Block, CompletionReport};
+use proofbox_types::program::PythonTests;
+use proofbox_types::submission::Tests;
 
 /// Report on the code in a model's answer.
 #[derive(Debug, Serialize, ToSchema)]
@@ -62,6 +64,28 @@ impl From<CompletionReport> for CompletionAnswer {
     }
 }
 
+/// Returns the names that tests use of the program: their entry point, or what they call or import.
+pub(super) fn entry_points(tests: &Tests) -> Vec<String> {
+    let Tests::Python { tests, files, .. } = tests else { return Vec::new() };
+    match tests {
+        PythonTests::CheckFunction { entry_point, .. }
+        | PythonTests::FunctionCases { entry_point, .. }
+        | PythonTests::Complexity { entry_point, .. } => {
+            // A method is called on an instance of its class.
+            vec![entry_point.split(['(', '.']).next().unwrap_or_default().to_owned()]
+        }
+        PythonTests::Asserts { setup, asserts } => names_tested(&format!("{setup}\n{}", asserts.join("\n"))),
+        PythonTests::Script { source } => names_tested(source),
+        PythonTests::Unittest(tests) | PythonTests::Pytest(tests) => {
+            let files = files.iter().filter(|file| file.path.ends_with(".py"));
+            let sources =
+                files.map(|file| String::from_utf8_lossy(&file.content).into_owned()).chain(tests.source.clone());
+            sources.flat_map(|source| names_tested(&source)).collect()
+        }
+        PythonTests::Doctest | PythonTests::Evaluator(_) => Vec::new(),
+    }
+}
+
 /// Snippet of a request.
 pub(super) struct Snippet {
     /// Source; empty where an answer has none.
@@ -80,12 +104,13 @@ impl Snippet {
     pub(super) fn of(
         code: Option<String>,
         completion: Option<&str>,
-        entry_point: Option<&str>,
+        entry_points: &[String],
     ) -> Result<Option<Self>, ApiError> {
         match (code, completion) {
             (Some(code), None) => Ok(Some(Self { code, field: "code", completion: None })),
             (None, Some(completion)) => {
-                let extraction = extract(completion, entry_point);
+                let names: Vec<&str> = entry_points.iter().map(String::as_str).collect();
+                let extraction = extract(completion, &names);
                 let code = extraction.code.unwrap_or_default();
                 Ok(Some(Self { code, field: "completion", completion: Some(extraction.report) }))
             }

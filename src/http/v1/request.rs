@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use super::completion::Snippet;
+use super::completion::{Snippet, entry_points};
 use super::tests::tests_of;
 use crate::http::error::ApiError;
 use crate::http::extract::Object;
@@ -358,14 +358,11 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
         tests_sha256: request.tests.as_ref().map(|tests| sha256(to_canonical_json(tests).as_bytes())),
     });
     let tests = request.tests.map(tests_of).transpose()?;
-    let entry_point = match &tests {
-        Some(Tests::Python {
-            tests: PythonTests::CheckFunction { entry_point, .. } | PythonTests::FunctionCases { entry_point, .. },
-            ..
-        }) => Some(entry_point.as_str()),
-        _ => None,
+    let entry_points = match (&tests, &request.completion) {
+        (Some(tests), Some(_)) => entry_points(tests),
+        _ => Vec::new(),
     };
-    let snippet = match Snippet::of(request.code, request.completion.as_deref(), entry_point)? {
+    let snippet = match Snippet::of(request.code, request.completion.as_deref(), &entry_points)? {
         Some(snippet) => snippet,
         // An evaluator may have nothing to do with code.
         None if matches!(tests, Some(Tests::Python { tests: PythonTests::Evaluator(_), .. })) => {

@@ -64,7 +64,7 @@ pub async fn scan(
     request: Request,
 ) -> Result<Json<ScanAnswer>, ApiError> {
     let (policy, snippet, contains_code) = read_json(request, |asked: ScanRequest| {
-        let snippet = Snippet::of(asked.code, asked.completion.as_deref(), None)?.ok_or_else(Snippet::missing)?;
+        let snippet = Snippet::of(asked.code, asked.completion.as_deref(), &[])?.ok_or_else(Snippet::missing)?;
         let report = snippet.completion.as_ref();
         let contains_code = report.map_or_else(|| contains_code(&snippet.code), |report| report.contains_code);
         Ok((asked.policy, snippet, contains_code))

@@ -445,7 +445,7 @@ async fn awk_is_bounded() {
     ] {
         let script = format!("awk '{doubled}{work}}}' > /dev/null");
         let script = script.replace("} function f(a) { return f(a) }}'", "}}'");
-        ends_and_yields(&script).await;
+        yields_and_ends(&script).await;
     }
     for (work, code, part) in [
         ("while (1) x = x x", 2, "memory exhausted"),

@@ -128,7 +128,7 @@ pub async fn execute(
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
     let (request, snippet) = read_json(request, |mut asked: CallRequest| {
-        let snippet = Snippet::of(asked.code.take(), asked.completion.as_deref(), None)?;
+        let snippet = Snippet::of(asked.code.take(), asked.completion.as_deref(), &[])?;
         Ok((asked, snippet.ok_or_else(Snippet::missing)?))
     })
     .await?;
