@@ -51,15 +51,15 @@ RESTORER_NAMES, OPERATIONS = tables()
 
 # What both sides have, as this side says: the codec writes and reads these by their numbers. Until the bridge is up, of
 # our own, then the bridge's: it would break down over what it does not know.
-SHARED, NUMBERS, NEXT = {}, {}, [1]
+SHARED, NUMBERS, NEXT, TAKEN = {}, {}, [1], []
 
 
 def tables_of_shared():
-    global SHARED, NUMBERS, NEXT
+    global SHARED, NUMBERS, NEXT, TAKEN
     for module in MODULES.values():
         link = getattr(getattr(module, "state", None), "link", None)
         if link and link[1] is not SHARED:
-            _, SHARED, NUMBERS, NEXT = link
+            _, SHARED, NUMBERS, NEXT, TAKEN = link
 
 
 def entry():
@@ -67,9 +67,9 @@ def entry():
     known = (*SHARED, 1, 2, 3, number())
     if RNG.random() < 0.1:
         return junk()
-    whose = RNG.choice(("held", "held", "shared", "shared", "spliced", "spliced", "forgotten", "lost", "mine", "yours", text()))
+    whose = RNG.choice(("held", "held", "taken", "taken", "altered", "shared", "shared", "spliced", "spliced", "forgotten", "lost", "mine", "yours", text()))
     target = RNG.choice((*known, True, -1, 0, NEXT[0], NEXT[0], "1", None, []))
-    if whose == "held":
+    if whose in ("held", "taken"):
         if type(target) is int:
             SHARED.setdefault(target, [])
         content = RNG.choice((0, 1, 2, 3, 4, 5, number(), True, None))
@@ -95,7 +95,9 @@ def natively(kind, message, reduce, restore, sent, given, asked):
     if RNG.random() < 0.1 and LEARNED:
         SHARED[RNG.choice((1, 2, 300, NEXT[0]))] = LEARNED[-1]
         NUMBERS[id(LEARNED[-1])] = RNG.choice((1, 2, 300, NEXT[0]))
-    answer = NATIVE.exchange(kind, message, changes, sent, given, asked, reduce, restore, (more, SHARED, NUMBERS, NEXT))
+    if RNG.random() < 0.1 and LEARNED:
+        TAKEN[:] = RNG.choice(([LEARNED[-1]], [*TAKEN, LEARNED[-1]], [None] * RNG.randrange(5) + [LEARNED[-1]]))
+    answer = NATIVE.exchange(kind, message, changes, sent, given, asked, reduce, restore, (more, SHARED, NUMBERS, NEXT, TAKEN))
     note(answer[3:])
     return answer[:3]
 

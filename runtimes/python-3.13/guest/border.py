@@ -156,7 +156,7 @@ METHODS_OF_VALUES = frozenset(
         datetime.datetime, datetime.timedelta, pathlib.PosixPath, ipaddress.IPv4Address, re.Match,
     )
     for name in dir(kind) if name[:1] != "_"
-) | {"all", "any", "equals", "tolist", "item"}
+) | {"all", "any", "equals", "tolist", "item", "eq", "ne", "lt", "le", "gt", "ge", "isin"}
 
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).

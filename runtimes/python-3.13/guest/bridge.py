@@ -39,15 +39,19 @@ class CandidateGone(BaseException):
 
 
 def ask(*request):
-    """The other side's answer; what it raises is raised here."""
-    return converse(request)
+    """The other side's answer; what it raises is raised here. (Of the candidate's side.)"""
+    shared = side.state.shared
+    if shared.taken:
+        shared.keep_taken(side.state)
+    return converse(request, True)
 
 
-def converse(request):
-    """As `ask`, of a request that is one tuple."""
+def converse(request, takes=False):
+    """As `ask`, of a request that is one tuple. `takes`: what the reply gives is looked at when the next message goes."""
     sent = []
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
+    touched = state.touched
     if not state.grader:
         # What it has printed so far stands before what the tests print meanwhile.
         _flush()
@@ -57,6 +61,8 @@ def converse(request):
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
             kind, message, received, more = _answer(message, received, more, sent, request)
+            if not more:
+                state.replied = ()
     except SystemError:
         state.on_protocol_error()
     if kind == GONE:
@@ -64,9 +70,11 @@ def converse(request):
     try:
         succeeded, value, changes = message
         if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
-            _take_reply(request, message, more, sent)
+            _take_reply(request, message, more, sent, touched)
     except BaseException:
         state.on_protocol_error()
+    if takes and changes is not False and len(received) > 1:
+        state.shared.take_up(state, received)
     if succeeded:
         return value
     if isinstance(value, BaseException):
@@ -96,26 +104,30 @@ def pass_nowhere(request):
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
 
-def _take_reply(request, message, more, sent):
-    """Checks a reply, and carries out what it says beside its value."""
+def _take_reply(request, message, more, sent, touched):
+    """Checks a reply, and carries out what it says beside its value. `touched`: as it was before the request."""
     state = side.state
     succeeded, value, changes = message
     if not succeeded and type(value) is not str and not isinstance(value, BaseException):
         raise ValueError("a failure that says nothing")
     if state.altered:
-        side.note_reuse(request, sent)
-    known = len(state.altered)
+        side.note_reuse(request, sent, touched)
     if changes:
         marshal.apply(changes, sent)
-        state.altered.extend(sent[index] for index, _ in changes)
+        if state.grader:
+            for index, _ in changes:
+                state.note_altered(sent[index])
     if more:
         incoming.take_contents(more, _handed(request, sent))
+        state.replied = ()
     # Last of all: what came behind the message may have altered what is in it.
     shape = border.REPLIES[request[0]] if state.grader else None
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
         raise ValueError("a reply of the wrong shape")
     if succeeded and state.grader:
-        _note_change(state, request, value, len(state.altered) > known)
+        _note_change(state, request, value, state.touched != touched)
+    if state.seen:
+        _note_seen(state, request, value)
 
 
 def _note_change(state, request, value, has_changed):
@@ -134,6 +146,23 @@ def _note_change(state, request, value, has_changed):
         side.signal("argument_changed")
 
 
+def _note_seen(state, request, value):
+    """What is among the values of a reply, or of a request of the candidate."""
+    seen = set(state.seen)
+    state.seen.clear()
+    operation = request[0]
+    if operation not in _VALUED or operation == "get" and type(request[2]) is str and request[2][:2] == "__":
+        return
+    if "empty" in seen and operation != "turn":
+        side.signal("empty_result")
+    if "infinite" in seen:
+        side.signal("infinite")
+    if "classes" in seen:
+        side.note_classes(value)
+
+
+# Requests whose answer, or arguments, are values.
+_VALUED = frozenset({"global", "call", "get", "index", "special", "turn", "in_thread", "go_on"})
 # Requests whose answer is something of the candidate's own.
 _GIVING = frozenset({"call", "get", "index", "special", "turn"})
 
@@ -163,6 +192,7 @@ def _exchange(kind, message, changes, sent, given, asked):
         while len(state.tracked) > tracked:
             state.tracked.popitem()
         state.pending.clear()
+        shared.taken.clear()
         if not shared.take_back():
             raise
         # What a shared container holds now may be what can't cross; nobody has tried to pass it.
@@ -197,6 +227,9 @@ def _answer(request, received, more, asked, asking):
         state.calls.append(received)
     if more:
         _take_contents(state, more, _handed(asking, asked))
+        if state.seen:
+            _note_seen(state, request, request)
+        state.replied = ()
     # Of the candidate's side, whether there are containers of the tests in it.
     bare = not state.grader and len(received) <= sharing.BARE.get(request[0], 1)
     if not bare:
@@ -228,12 +261,16 @@ def _answer(request, received, more, asked, asking):
             changes = state.shared.unknown(received, changes)
     if state.calls is not None:
         _await_turn(state.calls, received)
+    sent = []
+    if asked is not None and state.grader:
+        state.replied = sent
     try:
-        return _exchange(REPLY, reply, changes, [], received, asked)
+        return _exchange(REPLY, reply, changes, sent, received, asked)
     except SystemError:
         raise
     except BaseException as error:
         # Too large, too deep, or altered by its own encoding: the reply is no exception then, but a text.
+        state.replied = ()
         return _exchange(REPLY, (False, report.text_of(error, 200)), None, [], None, asked)
 
 

@@ -44,8 +44,12 @@ def as_found(value, path):
     if type(value) is proxies.ProxyType:
         side.state.named[value] = True
         side.state.paths[value] = path
+        side.state.makers.add(proxies.remote_id(value))
     elif type(type(value)) is proxies.ProxyType and not isinstance(value, BaseException):
         object.__setattr__(value, "_proofbox_path", path)
+        if path[1] < "_":
+            # It begins with a capital letter: it is called as a class is.
+            side.state.makers.add(proxies.remote_id(value))
     return value
 
 

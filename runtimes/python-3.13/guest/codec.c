@@ -13,6 +13,7 @@
  *   d n pairs    dict, in insertion order
  *   r index      a container seen before (shared reference or cycle)
  *   g index      a container of the request that this message answers or calls back for, by its number there (bridge.py)
+ *   h index      likewise of the reply that came last (sharing.py)
  *   k number     a container that both sides have (sharing.py)
  *   K number v   a container that both sides have from now on; 0: one that they should, but can't
  *   x name value a value of a richer type, reduced by `reduce` and made again by `restore` (values.py, bridge.py)
@@ -49,6 +50,7 @@ typedef struct {
     PyObject *reduce; /* borrowed; called for every value that is not of a type in the table above */
     PyObject *kept;   /* what `reduce` gave: freed too early, its ids could come again and be taken for references */
     PyObject *given;  /* borrowed; dict or NULL: id -> number of each container of the message that is answered */
+    PyObject *taken;  /* borrowed; dict or NULL: the same of the reply that came last */
     PyObject *record; /* borrowed; list or NULL: takes the containers, by number */
     uint32_t count;
     int depth;
@@ -62,6 +64,8 @@ typedef struct {
     int held;          /* whether the container around it is held beside the message */
     int structure;     /* levels of containers, from the next on, that are the message's own */
     int payload;       /* levels of containers that `reduce` may have made */
+    int lost;          /* something is held beside the message that can't be shared */
+    int owned;         /* of a reply of the tests: something in it is held beside the message */
 } Writer;
 
 /* How many containers are shared at once, and of how many items, each and all together (sharing.py); those of few items
@@ -165,14 +169,21 @@ static long shared_number(Writer *w, PyObject *o) {
     return number ? PyLong_AsLong(number) : PyErr_Occurred() ? -1 : 0;
 }
 
+/* 1: written by its number in `numbers`; 0: it is not there; -1: error. */
+static int write_if_known(Writer *w, PyObject *numbers, unsigned char tag, PyObject *o) {
+    /* There is only one empty tuple, whoever uses it. */
+    if (!numbers || (PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) == 0)) return 0;
+    PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(numbers, key) : NULL;
+    Py_XDECREF(key);
+    if (number) return write_byte(w, tag) < 0 || write_number(w, PyLong_AsUnsignedLong(number)) < 0 ? -1 : 1;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* 1: written as a reference; 0: `o` is new and has been numbered; -1: error. `alone`: nothing else can refer to it. */
 static int write_if_seen(Writer *w, PyObject *o, int alone) {
-    if (w->given) {
-        PyObject *key = PyLong_FromVoidPtr(o), *number = key ? PyDict_GetItemWithError(w->given, key) : NULL;
-        Py_XDECREF(key);
-        if (number) return write_byte(w, 'g') < 0 || write_number(w, PyLong_AsUnsignedLong(number)) < 0 ? -1 : 1;
-        if (PyErr_Occurred()) return -1;
-    }
+    int written = write_if_known(w, w->given, 'g', o);
+    if (!written) written = write_if_known(w, w->taken, 'h', o);
+    if (written) return written;
     int known = w->record && w->seen && !alone;
     if (known) {
         PyObject *key = PyLong_FromVoidPtr(o);
@@ -265,6 +276,9 @@ static int is_container_name(const char *name, size_t length) {
     return 0;
 }
 
+/* What can be changed and is not shared. */
+static int is_frame_name(const char *name) { return !strcmp(name, "+frame") || !strcmp(name, "+series") || !strcmp(name, "masked_array"); }
+
 /* How many items a container has, for its share of the bounds; of an array, how many doubles would take its bytes. */
 static Py_ssize_t items_of(PyObject *o) {
     if (!sharing_is_array(o)) return PyObject_Size(o);
@@ -325,11 +339,13 @@ static int write_reduced(Writer *w, PyObject *o, Py_ssize_t references, int acco
         payload = PyTuple_GET_ITEM(pair, 1);
         if (PyUnicode_CheckExact(name)) {
             int seen = write_if_seen(w, o, references <= accounted), sharing = w->sharing;
+            if (!seen && references > accounted) w->owned = 1;
             if (!seen && sharing) {
                 Py_ssize_t n;
                 const char *text = PyUnicode_AsUTF8AndSize(name, &n);
                 w->held = w->held || references > accounted + w->copied;
                 if (!text || (w->held && is_container_name(text, (size_t)n) && write_shared(w, o) < 0)) seen = -1;
+                if (text && w->held && is_frame_name(text)) w->lost = 1;
                 /* What describes a class or an exception is made for the message. */
                 if (text && (!strcmp(text, "class") || !strcmp(text, "exception"))) w->sharing = 0;
                 w->structure = 0;
@@ -400,6 +416,7 @@ static int write_value(Writer *w, PyObject *o) {
     Py_ssize_t references = Py_REFCNT(o);
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o) || PyByteArray_CheckExact(o)) {
         int seen = write_if_seen(w, o, references <= accounted);
+        if (!seen && references > accounted) w->owned = 1;
         if (!seen && w->sharing) seen = write_if_held(w, o, references, accounted);
         if (seen) failed = seen > 0 ? 0 : -1;
         else if (PyTuple_CheckExact(o)) failed = write_sequence(w, o, 0);
@@ -423,11 +440,17 @@ typedef struct {
     PyObject *seen;    /* list: the containers by number */
     PyObject *restore; /* borrowed, or NULL: makes richer values */
     PyObject *given;   /* borrowed; list or NULL: the containers of the message that this one answers */
+    PyObject *taken;   /* borrowed; list or NULL: those of the reply that this side has sent before it */
     PyObject *shared;  /* borrowed; dict or NULL: number -> container that both sides have */
     PyObject *numbers; /* borrowed; dict: id -> number */
     int is_told;       /* whether the other side says which containers are shared */
     int lost;          /* it has said that one can't be */
     int nan;           /* a number that is neither above nor below another has come */
+    int infinite;      /* one that is infinite */
+    int empty;         /* a container or text without items, within another container */
+    int classes;       /* a class of the library, as a value */
+    int depth;         /* containers around what comes next; those of the message itself are two */
+    int quiet;         /* it is no value, but part of a description */
 } Reader;
 
 static PyObject *read_value(Reader *r);
@@ -459,6 +482,12 @@ static int read_length(Reader *r, Py_ssize_t *n) {
     *n = (Py_ssize_t)v;
     return 0;
 }
+
+/* Levels of containers that are the message's own. */
+#define OWN_LEVELS 2
+
+/* A loop over what holds nothing checks nothing. */
+static void note_length(Reader *r, Py_ssize_t n) { r->empty |= !n && !r->quiet && r->depth >= OWN_LEVELS; }
 
 static PyObject *read_sequence(Reader *r, int is_list) {
     Py_ssize_t n;
@@ -542,6 +571,7 @@ static PyObject *read_double_as(Reader *r, int is_complex) {
     memcpy(d, r->at, n);
     r->at += n;
     r->nan |= d[0] != d[0] || d[1] != d[1];
+    r->infinite |= !r->quiet && (Py_IS_INFINITY(d[0]) || Py_IS_INFINITY(d[1]));
     return is_complex ? PyComplex_FromDoubles(d[0], d[1]) : PyFloat_FromDouble(d[0]);
 }
 
@@ -556,6 +586,7 @@ static PyObject *read_bytes_as(Reader *r, unsigned char tag) {
     if (read_length(r, &n) < 0) return NULL;
     const char *at = (const char *)r->at;
     r->at += n;
+    note_length(r, n);
     switch (tag) {
     case 's': return PyUnicode_DecodeUTF8(at, n, NULL);
     case 'u': return PyUnicode_DecodeUTF8(at, n, "surrogatepass");
@@ -580,6 +611,13 @@ static PyObject *read_given(Reader *r) {
     if (read_number(r, &index) < 0) return NULL;
     if (!r->given || index >= (uint64_t)PyList_GET_SIZE(r->given)) return malformed();
     return Py_NewRef(PyList_GET_ITEM(r->given, (Py_ssize_t)index));
+}
+
+static PyObject *read_taken(Reader *r) {
+    uint64_t index;
+    if (read_number(r, &index) < 0) return NULL;
+    if (!r->taken || index >= (uint64_t)PyList_GET_SIZE(r->taken)) return malformed();
+    return Py_NewRef(PyList_GET_ITEM(r->taken, (Py_ssize_t)index));
 }
 
 static PyObject *read_shared(Reader *r) {
@@ -622,6 +660,22 @@ static PyObject *read_newly_shared(Reader *r) {
     return o;
 }
 
+/* Whether the payload of a richer value is what it holds; notes a class of the library. */
+static int is_content(Reader *r, PyObject *name) {
+    static const char *const names[] = {"deque", "dict_keys", "dict_values", "dict_items", "mappingproxy", "array", "default_dict", "counter", "ordered_dict"};
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text) {
+        PyErr_Clear(); /* no name that there is: restoring it fails */
+        return 0;
+    }
+    if (!strcmp(text, "library")) r->classes = 1;
+    if (*text == '+') text++;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(text, names[i])) return 1;
+    }
+    return 0;
+}
+
 /* `restore(name, payload)` makes the value. One whose name begins with '+' can contain itself: `restore(name, None)`
  * makes it, and `restore(name, payload, value)` fills it. */
 static PyObject *read_extended(Reader *r) {
@@ -629,15 +683,27 @@ static PyObject *read_extended(Reader *r) {
     if (!r->restore || r->at >= r->end || *r->at++ != 's') return malformed();
     PyObject *name = read_bytes_as(r, 's'), *payload = NULL, *o = NULL;
     if (!name) return NULL;
+    int quiet = r->quiet;
+    if (!quiet && r->is_told) r->quiet = !is_content(r, name);
     int fillable = PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '+';
     PyObject *early = fillable ? PyObject_CallFunctionObjArgs(r->restore, name, Py_None, NULL) : Py_NewRef(Py_None);
     if (early && PyList_Append(r->seen, early) == 0) payload = read_value(r);
     if (payload) o = PyObject_CallFunctionObjArgs(r->restore, name, payload, fillable ? early : NULL, NULL);
     if (o && !fillable && PyList_SetItem(r->seen, index, Py_NewRef(o)) < 0) Py_CLEAR(o);
+    r->quiet = quiet;
     Py_DECREF(name);
     Py_XDECREF(early);
     Py_XDECREF(payload);
     return o;
+}
+
+static PyObject *read_items(Reader *r, unsigned char tag) {
+    switch (tag) {
+    case 't': return read_sequence(r, 0);
+    case 'l': return read_sequence(r, 1);
+    case 'd': return read_dict(r);
+    default: return read_set(r, tag == 'Z');
+    }
 }
 
 static PyObject *read_value(Reader *r) {
@@ -653,13 +719,15 @@ static PyObject *read_value(Reader *r) {
     case 'f': o = read_double_as(r, 0); break;
     case 'c': o = read_double_as(r, 1); break;
     case 's': case 'u': case 'b': case 'B': case 'I': o = read_bytes_as(r, tag); break;
-    case 't': o = read_sequence(r, 0); break;
-    case 'l': o = read_sequence(r, 1); break;
-    case 'S': o = read_set(r, 0); break;
-    case 'Z': o = read_set(r, 1); break;
-    case 'd': o = read_dict(r); break;
+    case 't': case 'l': case 'S': case 'Z': case 'd':
+        if (r->at < r->end) note_length(r, *r->at);
+        r->depth++;
+        o = read_items(r, tag);
+        r->depth--;
+        break;
     case 'r': o = read_reference(r); break;
     case 'g': o = read_given(r); break;
+    case 'h': o = read_taken(r); break;
     case 'k': o = read_shared(r); break;
     case 'K': o = read_newly_shared(r); break;
     case 'x': o = read_extended(r); break;
@@ -740,12 +808,16 @@ static int is_text(PyObject *o, const char *text) { return PyUnicode_CheckExact(
 
 /* A reply is sent as three values: whether the request has succeeded, with what, and how that has changed its containers.
  * Of a result, what is held beside the message becomes shared. */
-static int write_reply(Writer *w, PyObject *reply, PyObject *changes) {
+static int write_reply(Writer *w, PyObject *reply, PyObject *changes, PyObject *more) {
     if (!PyTuple_CheckExact(reply) || PyTuple_GET_SIZE(reply) != 2) return write_item(w, reply, 1);
     w->sharing = w->next != 0 && PyTuple_GET_ITEM(reply, 0) == Py_True;
     w->count++;
+    /* Of the tests' reply the containers are known to the message that follows. */
+    if (w->record && !w->next && PyList_Append(w->record, reply) < 0) return -1;
     if (write_byte(w, 't') < 0 || write_number(w, 3) < 0) return -1;
     if (write_item(w, PyTuple_GET_ITEM(reply, 0), 1) < 0 || write_item(w, PyTuple_GET_ITEM(reply, 1), 1) < 0) return -1;
+    /* The candidate need not look after what the tests hold no more: it is told so by a False for None. */
+    if (changes == Py_None && !w->next && !w->owned && !PyList_GET_SIZE(more)) return write_byte(w, 'F');
     /* Copies of the contents of containers that may be nobody's any more. */
     w->copied = 1;
     w->structure = 3;
@@ -769,19 +841,26 @@ static int write_request(Writer *w, PyObject *request) {
 
 enum { KIND_REPLY = 2 };
 
+/* Adds a note to the list of what comes behind a message. */
+static int append_note(PyObject *more, const char *what) {
+    PyObject *entry = Py_BuildValue("(siO)", what, 0, Py_None);
+    int failed = !entry || PyList_Append(more, entry) < 0;
+    Py_XDECREF(entry);
+    return failed ? -1 : 0;
+}
+
 static int write_message(Writer *w, int kind, PyObject *message, PyObject *changes, PyObject *more) {
-    int failed = kind == KIND_REPLY ? write_reply(w, message, changes) : write_request(w, message);
+    int failed = kind == KIND_REPLY ? write_reply(w, message, changes, more) : write_request(w, message);
     w->sharing = w->next != 0;
+    if (!failed && w->lost) failed = append_note(more, "lost");
     return failed || write_more(w, more) < 0 ? -1 : 0;
 }
 
 /* Adds to what came behind a message what was seen while it was read. */
-static void append_note(PyObject *o, PyObject **more, const char *what) {
+static void note_seen(PyObject *o, PyObject **more, const char *what) {
     if (!o || !*more) return;
     if (*more == Py_None) Py_SETREF(*more, PyList_New(0));
-    PyObject *entry = *more ? Py_BuildValue("(siO)", what, 0, Py_None) : NULL;
-    if (!entry || PyList_Append(*more, entry) < 0) Py_CLEAR(*more);
-    Py_XDECREF(entry);
+    if (!*more || append_note(*more, what) < 0) Py_CLEAR(*more);
 }
 
 /* A value, and the list of those behind it or None. */
@@ -790,14 +869,18 @@ static PyObject *decode_all(Reader *r, PyObject **more) {
     PyObject *o = r->seen ? read_value(r) : NULL;
     if (o && r->at != r->end) {
         Py_SETREF(*more, PyList_New(0));
+        r->depth = -1; /* an entry's own levels are three */
         while (*more && r->at != r->end) {
             PyObject *item = read_value(r);
             if (!item || PyList_Append(*more, item) < 0) Py_CLEAR(*more);
             Py_XDECREF(item);
         }
     }
-    if (r->lost) append_note(o, more, "lost");
-    if (r->nan && r->is_told) append_note(o, more, "nan");
+    if (r->lost) note_seen(o, more, "lost");
+    if (r->nan && r->is_told) note_seen(o, more, "nan");
+    if (r->infinite && r->is_told) note_seen(o, more, "infinite");
+    if (r->empty && r->is_told) note_seen(o, more, "empty");
+    if (r->classes && r->is_told) note_seen(o, more, "classes");
     if (!o || !*more) {
         Py_CLEAR(o);
         Py_CLEAR(*more);
@@ -805,13 +888,14 @@ static PyObject *decode_all(Reader *r, PyObject **more) {
     return o;
 }
 
-/* What all messages of one side have in common: (more, shared, numbers, next). */
-enum { MORE, SHARED, NUMBERS, NEXT, LINKS };
+/* What all messages of one side have in common: (more, shared, numbers, next, taken). */
+enum { MORE, SHARED, NUMBERS, NEXT, TAKEN, LINKS };
 
 static int is_link(PyObject *link) {
     return PyTuple_CheckExact(link) && PyTuple_GET_SIZE(link) == LINKS && PyList_CheckExact(PyTuple_GET_ITEM(link, MORE))
            && PyDict_Check(PyTuple_GET_ITEM(link, SHARED)) && PyDict_CheckExact(PyTuple_GET_ITEM(link, NUMBERS))
-           && PyList_CheckExact(PyTuple_GET_ITEM(link, NEXT)) && PyList_GET_SIZE(PyTuple_GET_ITEM(link, NEXT)) == 1;
+           && PyList_CheckExact(PyTuple_GET_ITEM(link, NEXT)) && PyList_GET_SIZE(PyTuple_GET_ITEM(link, NEXT)) == 1
+           && PyList_CheckExact(PyTuple_GET_ITEM(link, TAKEN));
 }
 
 static int is_list_or_none(PyObject *o) { return o == Py_None || PyList_CheckExact(o); }
@@ -827,6 +911,8 @@ static int encode_message(Writer *w, int kind, PyObject *const *args, PyObject *
     w->next = (uint32_t)PyLong_AsLong(PyList_GET_ITEM(next, 0));
     uint32_t first = w->next;
     int failed = PyErr_Occurred() != NULL || (args[3] != Py_None && !(w->given = numbers_of(args[3])));
+    PyObject *taken = PyTuple_GET_ITEM(link, TAKEN);
+    failed = failed || (PyList_GET_SIZE(taken) && !(w->taken = numbers_of(taken)));
     failed = failed || write_message(w, kind, args[0], args[1], more) < 0;
     if (!failed && PyList_GET_SIZE(more)) failed = PyList_SetSlice(more, 0, PyList_GET_SIZE(more), NULL) < 0;
     if (!failed && w->next != first) {
@@ -834,12 +920,13 @@ static int encode_message(Writer *w, int kind, PyObject *const *args, PyObject *
         failed = !number || PyList_SetItem(next, 0, number) < 0;
     }
     Py_CLEAR(w->given);
+    Py_CLEAR(w->taken);
     return failed ? -1 : 0;
 }
 
-static Reader reader_of(const unsigned char *data, size_t length, PyObject *restore, PyObject *asked, PyObject *link) {
+static Reader reader_of(const unsigned char *data, size_t length, PyObject *restore, PyObject *asked, PyObject *replied, PyObject *link) {
     return (Reader){
-        .at = data, .end = data + length, .seen = PyList_New(0), .restore = restore,
+        .at = data, .end = data + length, .seen = PyList_New(0), .restore = restore, .taken = replied,
         .given = asked != Py_None ? asked : NULL, .shared = PyTuple_GET_ITEM(link, SHARED), .numbers = PyTuple_GET_ITEM(link, NUMBERS),
         .is_told = PyLong_AsLong(PyList_GET_ITEM(PyTuple_GET_ITEM(link, NEXT), 0)) == 0,
     };
@@ -854,7 +941,8 @@ static Reader reader_of(const unsigned char *data, size_t length, PyObject *rest
  * `received` lists the containers of what came.
  * `link`: what is in the list `more` once the message is encoded goes behind it, and the list is emptied; what came so is
  * the last item of the result, or None there. `shared` and `numbers` say what both sides have, `next` is a list of the
- * number of the next such container (0: the other side gives numbers); all three are brought up to date.
+ * number of the next such container (0: the other side gives numbers); all three are brought up to date. `taken` lists the
+ * containers of the reply that this side has had last; those of a reply that is sent are known to the message that follows.
  * A message that can't be encoded raises before anything is sent. */
 static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 9 || !PyList_CheckExact(args[3]) || !is_list_or_none(args[4]) || !is_list_or_none(args[5]) || !is_link(args[8])) {
@@ -876,7 +964,7 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (!data) return PyErr_NoMemory();
     PyObject *result = NULL;
     if (host_take(data, length) == 0) {
-        Reader r = reader_of(data, length, args[7], args[5], args[8]);
+        Reader r = reader_of(data, length, args[7], args[5], kind == KIND_REPLY ? args[3] : NULL, args[8]);
         PyObject *more, *o = decode_all(&r, &more);
         if (o) result = Py_BuildValue("(iNON)", (int)(answered >> 32), o, r.seen, more);
         Py_XDECREF(r.seen);
@@ -910,7 +998,7 @@ static PyObject *decode_bytes(PyObject *module, PyObject *const *args, Py_ssize_
         PyErr_SetString(PyExc_TypeError, "decode(bytes, asked, restore, link)");
         return NULL;
     }
-    Reader r = reader_of((const unsigned char *)PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]), args[2], args[1], args[3]);
+    Reader r = reader_of((const unsigned char *)PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]), args[2], args[1], NULL, args[3]);
     PyObject *more, *o = decode_all(&r, &more), *result = o ? Py_BuildValue("(NON)", o, r.seen, more) : NULL;
     Py_XDECREF(r.seen);
     return result;

@@ -39,7 +39,7 @@ def run(text, cwd, env, stdin=b"", capture=True, timeout=None):
         env = environment_of(env)
     timeout = None if timeout is None else max(float(timeout), 0.0)
     # The host shares no containers with its guest.
-    nothing_shared = [], {}, {}, [0]
+    nothing_shared = [], {}, {}, [0], []
     command = text, cwd, env, stdin, capture, timeout
     kind, answer, *_ = _proofbox.exchange(COMMAND, command, None, [], None, None, None, None, nothing_shared)
     if kind != ENDED:

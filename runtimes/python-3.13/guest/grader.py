@@ -7,6 +7,7 @@ import importlib.machinery
 import opcode
 import os
 import re
+import struct
 import sys
 import types
 
@@ -41,7 +42,11 @@ def _carry_recursion_limit():
 class Candidate:
     """The candidate as the tests see it, in whichever interpreter it lives now."""
 
-    looks_at_loops = False  # whether the tests ask of their event loops what happens there
+    # What the text of the tests says of them. Few instances have these: with more than 30 attributes, each is slower.
+    looks_at_loops = False  # whether they ask of their event loops what happens there
+    parses = ()  # what they make of texts and bytes: "json", "bytes"
+    compares_arrays = False  # whether they compare arrays by operators, which broadcast
+    decorators = ()  # names by which they decorate functions, or that they call with such
 
     def __init__(self, module, modules):
         self.names = None
@@ -144,6 +149,12 @@ class Candidate:
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
         self.tells_signatures = "annotations" in text or "defaults" in text
+        if parses := [kind for word, kind in _PARSING if word in text]:
+            self.parses = parses
+        if "numpy" in text and _COMPARES_ARRAYS.search(text):
+            self.compares_arrays = True
+        if "@" in text or "test_" in text:
+            self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names)
         if "loop" in text and any(word in text for word in _OF_LOOPS):
             self.looks_at_loops = True
         if not any(word in text for word in _LOOKED_AT):
@@ -178,6 +189,12 @@ class Candidate:
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
             if not isinstance(value, type) or type(value) is proxies.ProxyType:
                 side.signal("library_name_by_candidate")
+        if type(value) is type:
+            if name in self.decorators:
+                # A class of the library in the place of a decorator: what it makes of a test may be none.
+                side.signal("decorated_by_candidate")
+            if value in _OF_FEW_VALUES and name != value.__name__:
+                side.signal("equal_instances")
         if name in self.mocks and value is not self.mocks[name]:
             side.refuse("altered_the_tests", f"the candidate has replaced the mock {name!r}")
         if type(value) is dict:
@@ -296,7 +313,7 @@ class Candidate:
             if meant:
                 proxies.note_item(handle, True)
                 proxies.forgive(handle._proofbox_thrown)
-            elif type(value) in side.SIZED:
+            else:
                 side.note_empty(value)
             return value
         if cancelled and isinstance(value, asyncio.CancelledError):
@@ -360,6 +377,14 @@ class Candidate:
         if candidate_module.OWN_NAMESPACE.__get__(module).get("_proofbox_loaded"):
             note_inexpressible("importlib.reload")
         types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
+
+
+_COMPARES_ARRAYS = re.compile(r"\)\.(?:all|any|max|sum|mean)\(|\b(?:np|numpy)\.(?:all|any|max|sum|mean)\(")
+_SCALARS = frozenset({int, float, complex})
+# Decorators, and what is called with a function of the tests.
+_DECORATORS = re.compile(r"(?m)^\s*@\s*(?:\w+\.)*(\w+)|\b(\w+)\(\s*test_\w+\s*\)")
+# Classes whose instances are mostly equal, whatever they are made of.
+_OF_FEW_VALUES = frozenset({bool, type(None)})
 
 
 def _wake(future):
@@ -501,21 +526,20 @@ def ask(*request):
         kind = type(value)
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(True)
-        if kind in side.SIZED and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
-            side.note_empty(value)
-        if kind in _HOLDING_CLASSES and request[0] in _NAMING:
-            _note_catching(value)
-        elif request[0] == "call" and request[2] and type(request[2][0]) in _DECORATED:
+        if kind in side.MAY_BE_EMPTY and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
+            if not value:
+                # A loop over it checks nothing.
+                state.signals["empty_result"] = True
+            elif candidate.parses and kind in side.TEXTS:
+                _note_parsed(candidate.parses, value)
+        if state.makers and request[0] == "call" and request[1] in state.makers:
+            operators.note_made(request[1], (*request[2], *request[3].values()), value)
+        if request[0] == "call" and request[2] and type(request[2][0]) in _DECORATED:
             _note_decorated(request[2][0], value)
         if request[0] == "call" and type(kind) is not proxies.ProxyType:
             state.values += 1
-            if kind in _NOTED:
-                if kind is str or kind is bytes:
-                    if not value:
-                        # A loop over it checks nothing.
-                        state.signals["empty_result"] = True
-                elif kind is not float or value - value:
-                    side.note_number(value)
+            if candidate.compares_arrays and kind in _SCALARS:
+                side.signal("broadcast_comparison")
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)
@@ -565,11 +589,29 @@ def show_printed(state):
                 stream.write(text)
 
 
-# Requests for what has a name, and what may be an exception class.
-_NAMING = frozenset({"global", "get"})
-# Results of calls of which some leave a signal.
-_NOTED = side.TEXTS | side.NUMBERS
-_HOLDING_CLASSES = frozenset({type, tuple})
+# By words of the tests' text: what they make of texts and bytes.
+_PARSING = (("json", "json"), ("struct", "bytes"), ("frombuffer", "bytes"), ("frombytes", "bytes"))
+_EMPTY_JSON = ("[]", "{}", '""')
+# How much of binary data is looked at.
+_MAX_BINARY = 1 << 16
+
+
+def _note_parsed(parses, value):
+    """What tests read in a text or bytes of the candidate may be no number, or nothing."""
+    if "json" in parses:
+        text = value if type(value) is str else value.decode("utf-8", "replace")
+        if "NaN" in text:
+            side.signal("not_a_number")
+        if "Infinity" in text:
+            side.signal("infinite")
+        if any(each in text for each in _EMPTY_JSON):
+            side.signal("empty_result")
+    if "bytes" in parses and type(value) is bytes:
+        data = value[: min(len(value), _MAX_BINARY) // 8 * 8]
+        if any(number != number for order in "<>" for (number,) in struct.iter_unpack(order + "d", data)):
+            side.signal("not_a_number")
+
+
 _DECORATED = (types.FunctionType, type)
 
 
@@ -594,14 +636,6 @@ def _replaces(value, frame):
 
 _CALL, _SIZE_OF_CALL = opcode.opmap["CALL"], 2 + 2 * sum(opcode._cache_format["CALL"].values())
 _NAMES = frozenset(opcode.opmap[name] for name in ("STORE_NAME", "STORE_GLOBAL", "STORE_ATTR"))
-
-
-def _note_catching(value):
-    """A name of the candidate stands for a class of the language's that failed assertions belong to: an `except` of the tests
-    for it catches them."""
-    for each in value if type(value) is tuple else (value,):
-        if isinstance(each, type) and type(each) is not proxies.ProxyType and each is not object and issubclass(AssertionError, each):
-            side.signal("exception_by_another_name")
 
 
 def _rest(seconds, in_loop):

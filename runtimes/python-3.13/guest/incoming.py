@@ -37,8 +37,8 @@ def take_contents(contents, handed=()):
             raise marshal.CannotCross("the content of what is no container")
         if number not in side.state.dirty:
             side.CONTAINERS[base][2](target, content)
-        if not content:
-            side.signal("empty_result")
+        if side.state.grader:
+            side.note_empty(content)
 
 
 def _restore_yours(number):

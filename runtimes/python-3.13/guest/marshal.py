@@ -15,6 +15,7 @@ import math
 import operator
 import pathlib
 import re
+import sys
 import time
 import types
 import typing
@@ -136,6 +137,14 @@ _CALLABLE = type(collections.abc.Callable[[int], int])
 _OF_CLASS = type(typing.List[int])
 _ANNOTATED = type(typing.Annotated[int, 0])
 
+def _bytes_of(view):
+    """A copy. Somebody else may hold what it is a view of, and alter that."""
+    # References: the view's, and the argument.
+    if not view.readonly and sys.getrefcount(view.obj) > 2:
+        note_lost()
+    return view.tobytes()
+
+
 REDUCERS = {
     range: lambda v: ("range", (v.start, v.stop, v.step)),
     slice: lambda v: ("slice", (v.start, v.stop, v.step)),
@@ -165,7 +174,7 @@ REDUCERS = {
     ipaddress.IPv6Address: lambda v: ("ipv6", int(v)),
     array.array: lambda v: ("array", (v.typecode, v.tobytes())),
     _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
-    memoryview: lambda v: ("memoryview", v.tobytes()),
+    memoryview: lambda v: ("memoryview", _bytes_of(v)),
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
     _CALLABLE: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
@@ -252,6 +261,13 @@ def _array(payload):
     return value
 
 
+def _decimal(text):
+    value = decimal.Decimal(text)
+    if not value.is_finite():
+        note_not_finite(value.is_nan(), value.is_infinite())
+    return value
+
+
 def _fill_array(target, content, may_unlock):
     if type(content) is not bytes or len(content) % target.itemsize:
         raise CannotCross("a change to what can't be changed")
@@ -265,7 +281,7 @@ RESTORERS = {
     "slice": lambda p: slice(*p),
     "ellipsis": lambda p: ...,
     "not_implemented": lambda p: NotImplemented,
-    "decimal": lambda p: decimal.Decimal(p),
+    "decimal": _decimal,
     "fraction": lambda p: fractions.Fraction(*p),
     "date": lambda p: datetime.date(*p),
     "time": lambda p: _make_moment(datetime.time, p),
@@ -381,6 +397,8 @@ def know_numpy():
         normalise(made, kind)
         made.dtype = kind
         made.shape = shape
+        if 1 in shape:
+            note_row()
         if layout & _BY_COLUMNS and content:
             made.strides = tuple(itertools.accumulate(shape[:-1], operator.mul, initial=kind.itemsize))
         if layout & _READ_ONLY:
@@ -477,6 +495,7 @@ def know_numpy():
     _proofbox.know_constants(*nans)
     _proofbox.know_arrays(numpy.ndarray)
     CHANGEABLE.add(numpy.ndarray)
+    ALTERABLE.add(numpy.ndarray)
     ARRAYS.add(numpy.ndarray)
     # Of floats only these come here (codec.c).
     REDUCERS[float] = lambda v: ("nan", int(v is numpy.nan))
@@ -500,7 +519,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_not_finite = viewed_by = is_held = note_lost = None
+reduce_object = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place
@@ -510,6 +529,8 @@ reduce_object = note_empty_array = note_not_finite = viewed_by = is_held = note_
 CHANGEABLE = {
     list, dict, set, bytearray, collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict, array.array,
 }  # fmt: skip
+# And what else can be changed, and is not shared: added by frames.py.
+ALTERABLE = set(CHANGEABLE)
 ARRAYS = set()
 HOLDING = frozenset(CHANGEABLE - {bytearray, array.array} | {tuple, frozenset})
 

@@ -275,6 +275,22 @@ def converted(name):
     return method
 
 
+def note_made(number, arguments, made):
+    """What is made of different values should differ: else all that the tests compare may be one object, or one value."""
+    kind = type(made)
+    if not arguments or not _SCALARS.issuperset(map(type, arguments)):
+        return
+    if type(kind) is proxies.ProxyType:
+        base = kind._proofbox_value_base
+        made = plain_of(base, made) if base else (made._proofbox_number,)
+    elif kind not in _SCALARS and kind is not tuple:
+        return
+    known = side.state.made.get(number)
+    side.state.made[number] = arguments, made
+    if known and known[0] != arguments and type(known[1]) is type(made) and known[1] == made:
+        side.signal("equal_instances")
+
+
 def array_of(self, dtype=None, copy=None):
     """numpy's view of an object: an array that crossed as a value, of an object that knows nothing of the tests."""
     import numpy

@@ -204,6 +204,23 @@ def _context_of(error):
     return None if side.state.grader or context is not None else error.__context__
 
 
+def _note_kept(error):
+    """A container among the arguments that somebody holds is a copy on the other side. Variables of the frames that the
+    exception has passed do not count."""
+    args = error.args
+    for item in args:
+        if type(item) not in marshal.CHANGEABLE:
+            continue
+        # References: that of the arguments, the variable, and the argument.
+        others = sys.getrefcount(item) - 3
+        traceback = error.__traceback__
+        while others > 0 and traceback is not None:
+            others -= sum(value is item for value in traceback.tb_frame.f_locals.values())
+            traceback = traceback.tb_next
+        if others > 0:
+            _note_lost()
+
+
 def _reduce_exception(error):
     from _proofbox_unsupported import marks_of
 
@@ -229,6 +246,8 @@ def _reduce_exception(error):
     if type(notes) is list:
         attributes["__notes__"] = [note for note in notes if type(note) is str]
     attributes.update(marks_of(error))
+    if not side.state.grader:
+        _note_kept(error)
     cause = error.__cause__
     frames = [] if side.state.grader else report.frames_as_data(error)
     return "exception", (
@@ -248,6 +267,12 @@ def _note_empty_array():
     if side.state.grader:
         # Whatever it is compared with element by element, nothing is compared.
         side.signal("empty_result")
+
+
+def _note_row():
+    if side.state.grader and side.state.candidate.compares_arrays:
+        # It is broadcast against what is expected.
+        side.signal("broadcast_comparison")
 
 
 def _note_not_finite(has_nan, has_infinity):
@@ -274,4 +299,4 @@ def _note_lost():
 
 
 marshal.reduce_object, marshal.note_empty_array, marshal.note_not_finite, marshal.viewed_by = reduce_object, _note_empty_array, _note_not_finite, viewed_by
-marshal.is_held, marshal.note_lost = _is_held, _note_lost
+marshal.is_held, marshal.note_lost, marshal.note_row = _is_held, _note_lost, _note_row

@@ -178,6 +178,8 @@ class ProxyType(type):
         if name == "__dataclass_fields__":
             # `dataclasses` knows fields by marks that are objects of its own.
             return {name: _field(name, value[name] if type(value) is dict else None) for name in value}
+        if name in border.METHODS_OF_VALUES and side.state.grader and is_remote(value) and not is_named(cls):
+            side.signal("method_of_an_object")
         return value
 
     def __setattr__(cls, name, value):
@@ -555,10 +557,20 @@ def get_attribute(self, name):
     if side.state.grader:
         if type(value) in _PLAIN_VALUES:
             _note_attribute(remote_id(self), name, value)
-        elif name in border.METHODS_OF_VALUES and type(self)._proofbox_real is None and is_remote(value) and not is_named(self):
+        elif name in border.METHODS_OF_VALUES and is_remote(value) and not _is_its_method(self, name):
             # In the place of a plain value it says of itself whatever it is asked.
             side.signal("method_of_an_object")
     return value
+
+
+def _is_its_method(handle, name):
+    """Whether a method that plain values have is one that the tests can expect of the object: of a class of the library that
+    has it, of a class that they name, of a module that they name. A class with the name of a function is called as one."""
+    kind = type(handle)
+    real = kind._proofbox_real
+    if real is not None:
+        return hasattr(real, name) or real is types.ModuleType and name_of(handle) is not None
+    return any(base in side.state.named and not (name_of(base) or "")[:1].islower() for base in kind.__mro__)
 
 
 _PLAIN_VALUES = frozenset(side.VALUE_TYPES)

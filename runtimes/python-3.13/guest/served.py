@@ -1,6 +1,7 @@
 """What the candidate may do with objects of the tests that it was given, request by request (`SERVED` of border.py)."""
 
 import asyncio
+import copy
 import logging
 import os
 import random
@@ -16,6 +17,8 @@ import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
+import _proofbox_marshal as marshal
+import _proofbox_operators as operators
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_side as side
@@ -104,7 +107,25 @@ def _get(number, name):
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
         raise AttributeError(f"{name!r} does not leave the tests")
+    return _given(target, value)
+
+
+def _given(target, value):
+    """What an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
+    if type(value) in marshal.HOLDING or type(value) in marshal.CHANGEABLE:
+        if any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
+            return _apart(value)
     return value
+
+
+def _apart(value):
+    """A copy of a container and those in it."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind(map(_apart, value))
+    if kind is dict:
+        return {key: _apart(each) for key, each in value.items()}
+    return copy.copy(value) if kind in marshal.CHANGEABLE else value
 
 
 def _has_attributes(target):
@@ -129,8 +150,8 @@ def _check_alterable(target, name):
         side.refuse("altered_the_tests", "what a mock has recorded can't be set")
     if any(map(stays, type(target).__mro__)):
         side.refuse("altered_the_tests", "an attribute of a test case can't be set")
-    found = getattr(type(target), name, None)
-    if isinstance(found, types.FunctionType) and type(target).__module__ in sys.stdlib_module_names:
+    definer = next((kind for kind in type(target).__mro__ if name in vars(kind)), None)
+    if definer is not None and callable(vars(definer)[name]) and origins.is_of_library(definer):
         side.refuse("altered_the_tests", "a method of the library can't be set")
 
 
@@ -199,6 +220,8 @@ def _check_set(target, name, value):
 def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
+    if origins.is_of_library(type(target)) and not isinstance(target, mock.NonCallableMock):
+        side.state.note_touched()
     setattr(target, name, value)
     if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
         _Replaced(target, name, value)
@@ -236,7 +259,13 @@ def _special(number, name, arguments):
     if method is not None:
         # Its special methods are mocks of its own, which are not given the object.
         return method.__get__(target, type(target))(*arguments) if hasattr(type(method), "__get__") else method(*arguments)
-    return getattr(type(target), name)(target, *arguments)
+    if name in _ALTERING:
+        side.state.note_touched()
+    return _given(target, getattr(type(target), name)(target, *arguments))
+
+
+# Special methods that alter their object.
+_ALTERING = frozenset("__setitem__ __delitem__ __iadd__ __imul__ __ior__ __iand__ __isub__ __ixor__".split())
 
 
 def _copy(number, copy):
@@ -261,9 +290,17 @@ def _call(number, arguments, keywords):
         steers = any(isinstance(each, border.STEERING) or isinstance(each, type) and issubclass(each, border.STEERING) for each in arguments)
         if target.__name__ == "cancel" or steers:
             side.signal("cancelled_a_task_of_the_tests")
+    owner = getattr(target, "__self__", None)
+    is_function = owner is None or isinstance(owner, types.ModuleType)
+    if not is_function and getattr(target, "__name__", None) in _ALTERING_METHODS and not isinstance(owner, (type, mock.NonCallableMock)):
+        side.state.note_touched()
     classes = [each for each in (*arguments, *keywords.values()) if issubclass(type(each), type) and type(each) is not proxies.ProxyType]
-    if not classes:
-        return target(*arguments, **keywords)
+    result = _call_watched(target, arguments, keywords, classes) if classes else target(*arguments, **keywords)
+    return result if is_function else _given(owner, result)
+
+
+def _call_watched(target, arguments, keywords, classes):
+    """Calls what is given classes, which it does not alter for the candidate."""
     before = [dict(vars(each)) for each in classes]
     try:
         return target(*arguments, **keywords)
@@ -277,6 +314,10 @@ def _check_unaltered(cls, known):
     for name, value in vars(cls).items():
         if known.get(name) is not value and proxies.is_remote(value):
             side.refuse("altered_the_tests", f"an attribute of class {cls.__name__} of the tests can't be set")
+
+
+# Methods by which containers, files and trees are altered.
+_ALTERING_METHODS = operators.MUTATORS | {"write", "writelines", "truncate", "set"}
 
 
 def _spawn(number, whole):

@@ -13,8 +13,16 @@ Entries behind a message, beside those of `incoming.take_contents`:
     ("shared", number, content)     what a shared container holds now
     ("spliced", number, content)    the same of a list: (begin, end, items), what has become of the items `begin:end`
     ("forgotten", 0, [number])      these are not shared any more
+    ("taken", number, index)        as "held", of the containers of the reply that the message follows
+    ("altered", index, content)     one of those has been altered, and is not shared
     ("lost", 0, None)               one that should be shared is not: a signal
     ("nan", 0, None)                there is a number among the values that is none: a signal
+    ("infinite", 0, None)           one that is infinite
+    ("empty", 0, None)              a container or text without items, within another container
+    ("classes", 0, None)            a class of the library
+
+What the candidate is given by the tests' objects (attributes, items, results of calls) is looked at when its next message
+goes: what it holds by then is shared, and what it has altered is told.
 """
 
 import _proofbox
@@ -24,7 +32,9 @@ import _proofbox_marshal as marshal
 MAX_CONTAINERS, MAX_ITEMS = 256, 2000
 # When it is looked for what can be forgotten: at so many containers, or when a large one has come.
 FEW = 6
-ENTRIES = frozenset({"held", "shared", "spliced", "forgotten", "lost", "nan"})
+ENTRIES = frozenset({"held", "shared", "spliced", "forgotten", "lost", "nan", "taken", "altered", "infinite", "empty", "classes"})
+# Those that say what was seen in a message.
+SEEN = frozenset({"infinite", "empty", "classes"})
 # Requests by which the tests hand containers to the candidate.
 HANDING = frozenset({"call", "special", "set", "set_global", "in_thread"})
 # How many containers a request has if none of them is of the tests: its tuple, arguments, keywords.
@@ -34,7 +44,7 @@ BARE = {"call": 3, "special": 2}
 class Shared(dict):
     """What one side knows of the containers that both have: these, by number."""
 
-    __slots__ = ("numbers", "copies", "rich", "handed", "next", "sent", "limit", "told", "silent", "forgotten")
+    __slots__ = ("numbers", "copies", "rich", "handed", "next", "sent", "limit", "told", "silent", "forgotten", "taken", "before", "hooked", "hook")
 
     def __init__(self):
         self.numbers = {}  # by id
@@ -47,6 +57,9 @@ class Shared(dict):
         self.told = {}  # snapshots, by number, of those whose contents go with the next message
         self.silent = False  # whether contents can't go with the next message
         self.forgotten = ()  # numbers that are forgotten with it
+        self.taken = []  # containers of the reply that came last, until the next message has gone (candidate's side)
+        self.before = None  # what they were
+        self.hooked, self.hook = False, None  # whether that is seen to before a reply; what else is done then
 
     def note(self, state):
         """Puts what has changed since the last message into the next one, and forgets what only the other side holds."""
@@ -97,6 +110,8 @@ class Shared(dict):
         if self.forgotten:
             self._forget(self.forgotten)
             self.forgotten = ()
+        if self.taken:
+            self.taken.clear()
         if len(self) != len(self.copies):
             self._begin()
         self.sent = self.next[0]
@@ -128,6 +143,8 @@ class Shared(dict):
         for index in held:
             value = received[index]
             if type(value) not in marshal.CHANGEABLE or id(value) in self.numbers or value is keywords:
+                if type(value) in marshal.ALTERABLE and type(value) not in marshal.CHANGEABLE:
+                    state.pending.append(("lost", 0, None))
                 continue
             if not _proofbox.has_room(self, value):
                 state.pending.append(("lost", 0, None))
@@ -146,6 +163,57 @@ class Shared(dict):
     def unknown(self, received, changes):
         """Of the changes of a request's containers, those that are not told otherwise."""
         return [(index, content) for index, content in changes if id(received[index]) not in self.numbers] or None
+
+    def take_up(self, state, received):
+        """A reply has come. What this side holds and alters of its containers is seen when the next message goes."""
+        if marshal.ALTERABLE.isdisjoint(map(type, received)):
+            return
+        self.taken[:] = received
+        self.before = marshal.snapshots(received)
+        if not self.hooked:
+            self.hooked, self.hook, state.before_reply = True, state.before_reply, lambda: self._keep_before_reply(state)
+
+    def _keep_before_reply(self, state):
+        """As what was to be done before a reply; then it is that again."""
+        self.hooked, state.before_reply = False, self.hook
+        if state.before_reply:
+            state.before_reply()
+        if self.taken:
+            self.keep_taken(state)
+
+    def keep_taken(self, state):
+        """As `keep`, of the containers of the reply that this side has had last: also of what it has altered, and holds no
+        more."""
+        taken, (copies, rich) = self.taken, self.before
+        held = set(_proofbox.held(taken, [*copies, *rich.values()] if rich else copies, (), marshal.HOLDING, 1, 1))
+        changed = dict(marshal.changes(taken, self.before) or ())
+        known = len(self)
+        for index in sorted(held | changed.keys()):
+            value = taken[index]
+            if id(value) in self.numbers:
+                continue
+            can_be_shared = type(value) in marshal.CHANGEABLE
+            if not can_be_shared or not _proofbox.has_room(self, value):
+                if index in changed:
+                    state.pending.append(("altered", index, changed[index]))
+                if index in held and type(value) in marshal.ALTERABLE:
+                    state.pending.append(("lost", 0, None))
+                continue
+            (number,) = self.next
+            self.next[0] = number + 1
+            self[number] = value
+            self.numbers[id(value)] = number
+            state.pending.append(("taken", number, index))
+            # What the other side knows of it. What has changed since goes behind this.
+            if rich and index in rich:
+                self.rich.add(number)
+                self.copies[number] = rich[index]
+            else:
+                self.copies[number] = copies[index]
+            self.limit = 0
+        if len(self) == known:
+            # None of them can be in the message that goes.
+            taken.clear()
 
     def keep_open(self, state):
         """As `keep`, while the request is being carried out, and calls back; returns its containers, which the other side
@@ -166,11 +234,12 @@ class Shared(dict):
                 state.signals["aliasing_lost"] = True
             self.copies[number] = marshal.snapshot(target)
             if number in self.handed:
-                state.altered.append(target)
+                state.note_altered(target)
             if not (target.nbytes if type(target) in marshal.ARRAYS else target):
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
-        elif whose == "held" and state.grader:
+        elif whose in ("held", "taken") and state.grader:
+            handed = state.replied if whose == "taken" else handed
             if type(number) is not int or number < 1 or number in self or len(self) >= MAX_CONTAINERS:
                 raise marshal.CannotCross("a number that there is")
             if type(content) is not int or not 0 <= content < len(handed):
@@ -182,6 +251,13 @@ class Shared(dict):
             self.numbers[id(target)] = number
             self.handed.add(number)
             self._begin()
+        elif whose == "altered" and state.grader:
+            if type(number) is not int or not 0 <= number < len(state.replied):
+                raise marshal.CannotCross("a change to what was not sent")
+            marshal.alter(state.replied[number], content)
+            state.note_altered(state.replied[number])
+        elif whose in SEEN:
+            state.seen.add(whose)
         elif whose == "forgotten":
             self._forget([number for number in content if type(number) is int])
         elif whose == "lost":

@@ -21,7 +21,7 @@ class State:
         "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
-        "altering", "tells_seeds", "pickled", "before_message", "printing", "lent",
+        "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
     )  # fmt: skip
 
     def __init__(self):
@@ -29,7 +29,7 @@ class State:
         self.signals = {}  # what was seen that an honest candidate does not need (grader only)
         self.named = {}  # proxy types that the tests name
         self.paths = {}  # by which name proxy types were found
-        self.altered = []  # arguments that the other side has changed
+        self.altered = {}  # by id, arguments that the other side has changed, and the count of changes then
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.violation = None  # what the open case can't pass for, whatever its test makes of it
         self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
@@ -40,6 +40,9 @@ class State:
         self.printing = None  # what the candidate has put in the place of its `sys.stdout`
         self.failed = None  # an assertion that failed in a call by the candidate, which has not told yet what it makes of it
         self.copies = 0  # deep copies that this side has begun
+        self.replied = ()  # the containers of the reply that was sent last, while the next message is taken in (grader only)
+        self.seen = set()  # what the message that came last has among its values, by words of sharing.py
+        self.touched = 0  # how often the candidate has altered what is the tests'
         self.open = None  # the containers of the request that is being carried out, and what they were (candidate's side)
         self.copied = None  # of the other's last one: its number, and what is copied already
         self.calls = None  # requests of the other side that are being carried out, where there are threads
@@ -63,10 +66,22 @@ class State:
         self.shared = sharing.Shared()  # containers that both sides have
         self.pending = []  # contents that go with the next message
         # What codec.c needs for each message.
-        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next
+        self.link = self.pending, self.shared, self.shared.numbers, self.shared.next, self.shared.taken
         self.dirty = {}  # handles of containers whose content this side has changed, by number
+        self.makers = set()  # numbers of what the tests call to make objects
+        self.made = {}  # by these, of what values they have made which last
         self.read = {}  # plain attributes of objects of the other side, and the changes until they were read
         self.measured = {}  # how many items an object of the other side has said to have or has given, and the changes until then
+
+    def note_altered(self, target):
+        """The candidate has altered an argument, or what an object of the tests gave it."""
+        self.touched += 1
+        self.altered.setdefault(id(target), (target, self.touched))
+
+    def note_touched(self):
+        """The candidate has altered an object of the tests that is no container: streams and trees are given again and again."""
+        self.touched += 1
+        self.altered.setdefault(0, (None, 0))
 
     def reset(self):
         """A fresh interpreter on the other side: nothing that it knew of is there."""
@@ -207,24 +222,31 @@ NUMBERS = frozenset({float, complex, decimal.Decimal})
 # Values of which a class of the candidate may derive, and that may have no items.
 EMPTIABLE = frozenset({str, bytes, tuple, frozenset})
 # Of containers, what may hold others, by items or by values.
-_OF_ITEMS = frozenset({list, tuple, collections.deque})
+_OF_ITEMS = frozenset({list, tuple, set, frozenset, collections.deque})
 _OF_VALUES = frozenset({dict, collections.OrderedDict, collections.defaultdict})
-# How deep, and how many items of each container, are looked at.
-_EMPTY_DEPTH, _EMPTY_ITEMS = 2, 64
+MAY_BE_EMPTY = SIZED | TEXTS
+# How many objects are looked at.
+_MAX_WITHIN = 10_000
 
 
-def note_empty(value, depth=_EMPTY_DEPTH):
-    """An empty container, or one that holds such: a loop over it checks nothing."""
-    if not value:
-        signal("empty_result")
-    elif depth:
-        if type(value) is not list and type(value) not in _OF_ITEMS:
-            if type(value) not in _OF_VALUES:
-                return
-            value = value.values()
-        for item in itertools.islice(value, _EMPTY_ITEMS):
-            if type(item) in SIZED:
-                note_empty(item, depth - 1)
+def within(value):
+    """A value, and what is in its containers, at any depth; of very large ones not all."""
+    waiting, left = [value], _MAX_WITHIN
+    while waiting and left:
+        left -= 1
+        each = waiting.pop()
+        yield each
+        kind = type(each)
+        if kind in _OF_ITEMS or kind in _OF_VALUES:
+            waiting.extend(itertools.islice(each.values() if kind in _OF_VALUES else each, left))
+
+
+def note_empty(value):
+    """A container without items, or one that holds a text or container without: a loop over it checks nothing."""
+    for each in within(value):
+        if type(each) in MAY_BE_EMPTY and not each:
+            signal("empty_result")
+            return
 
 
 def note_number(value):
@@ -245,13 +267,23 @@ def note_plain(value):
         signal("empty_result")
 
 
-def note_reuse(request, sent):
-    """An argument that one call has changed and the next one gets: few tests mean that."""
+def note_reuse(request, sent, touched):
+    """An argument that one call has changed and the next one gets: few tests mean that. `touched`: before this request."""
     if request[0] == "call":
         # Shared ones cross by their numbers.
         sent = [*sent, *request[2], *request[3].values()]
-    if state.grader and any(each is known for each in sent for known in state.altered):
+    if any((known := state.altered.get(id(each))) is not None and known[1] <= touched for each in sent):
         signal("changed_argument_reused")
         state.altered.clear()
+
+
+def note_classes(value):
+    """A class of the language's that failed assertions belong to: an `except` of the tests for it catches them."""
+    for each in within(value):
+        if isinstance(each, type) and each is not object and type.__subclasscheck__(each, AssertionError):
+            signal("exception_by_another_name")
+            return
+
+
 # Of attributes that the library's exceptions have of their own (`JSONDecodeError.pos`).
 PLAIN_TYPES = frozenset({*VALUE_TYPES, list, dict, set, bytearray, bool, type(None)})
