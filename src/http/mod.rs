@@ -12,6 +12,7 @@ pub mod fuzz_targets;
 mod health;
 mod judge0;
 pub mod mcp;
+mod open_instruct;
 mod pace;
 mod piston;
 mod programs;
@@ -133,6 +134,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(mcp::routes(&shared))
         .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
+        .nest("/open-instruct", open_instruct::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))
