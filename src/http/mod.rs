@@ -13,6 +13,7 @@ mod health;
 mod judge0;
 pub mod mcp;
 mod open_instruct;
+mod open_r1;
 mod pace;
 mod piston;
 mod programs;
@@ -135,6 +136,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
         .nest("/open-instruct", open_instruct::routes(&shared))
+        .nest("/open-r1", open_r1::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))
