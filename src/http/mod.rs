@@ -12,6 +12,7 @@ pub mod fuzz_targets;
 mod health;
 mod judge0;
 pub mod mcp;
+mod nemo_skills;
 mod open_instruct;
 mod open_r1;
 mod pace;
@@ -135,6 +136,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(mcp::routes(&shared))
         .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
+        .nest("/nemo-skills", nemo_skills::routes(&shared))
         .nest("/open-instruct", open_instruct::routes(&shared))
         .nest("/open-r1", open_r1::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
