@@ -15,6 +15,7 @@ pub mod mcp;
 mod nemo_skills;
 mod open_instruct;
 mod open_r1;
+mod openenv;
 mod pace;
 mod piston;
 mod programs;
@@ -139,6 +140,7 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .nest("/nemo-skills", nemo_skills::routes(&shared))
         .nest("/open-instruct", open_instruct::routes(&shared))
         .nest("/open-r1", open_r1::routes(&shared))
+        .nest("/openenv", openenv::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))
