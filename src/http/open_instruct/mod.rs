@@ -31,6 +31,11 @@ pub fn routes(shared: &AppState) -> Router<AppState> {
         .route("/health", get(health))
 }
 
+/// Returns whether a pickle has data alone.
+pub(super) fn is_data(pickled: &[u8]) -> bool {
+    pickle::read(pickled).is_ok()
+}
+
 /// Lets requests in: those of callers who may, while the service is up.
 async fn admit(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
     match identify(&shared, &mut request) {
