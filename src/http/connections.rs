@@ -8,7 +8,6 @@ use std::time::Duration;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use prometheus::IntGauge;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,6 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Layer;
 
 use super::pace::Paced;
@@ -40,6 +41,31 @@ pub struct ConnectionBounds {
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
+/// A connection that is open, and has one of the slots: until the last clone is dropped.
+#[derive(Clone)]
+pub struct OpenConnection {
+    /// Dropped with its last clone.
+    _counted: Arc<Counted>,
+}
+
+struct Counted {
+    open: IntGauge,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl OpenConnection {
+    fn new(open: IntGauge, slot: OwnedSemaphorePermit) -> Self {
+        open.inc();
+        Self { _counted: Arc::new(Counted { open, _slot: slot }) }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.dec();
+    }
+}
+
 /// Serves HTTP/1.1, over TLS if there is a certificate, until `shutdown` is done, and then requests in flight to their end. Meanwhile new connections are
 /// still answered, with one exchange each, in which `router` refuses them.
 pub async fn serve(
@@ -54,18 +80,19 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(bounds.most));
     let draining = CancellationToken::new();
     let acceptor = Acceptor { slots, listener, tls, draining: draining.clone(), router, bounds, open };
-    let under_way = GracefulShutdown::new();
+    let under_way = TaskTracker::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         tokio::select! {
             (stream, peer, slot) = acceptor.accept() => {
-                drop(tokio::spawn(acceptor.exchange(stream, peer, slot, Some(under_way.watcher()))));
+                drop(tokio::spawn(acceptor.exchange(stream, peer, slot, Some(under_way.token()))));
             }
             () = &mut shutdown => break,
         }
     }
     draining.cancel();
-    let mut ended = std::pin::pin!(under_way.shutdown());
+    under_way.close();
+    let mut ended = std::pin::pin!(under_way.wait());
     loop {
         tokio::select! {
             (stream, peer, slot) = acceptor.accept() => drop(tokio::spawn(acceptor.exchange(stream, peer, slot, None))),
@@ -93,32 +120,31 @@ impl Acceptor {
         stream: TcpStream,
         peer: Peer,
         slot: OwnedSemaphorePermit,
-        watcher: Option<Watcher>,
+        waited_for: Option<TaskTrackerToken>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (router, tls, open) = (self.router.clone(), self.tls.clone(), self.open.clone());
         let draining = self.draining.clone();
         let idle_timeout = self.bounds.idle_timeout;
         async move {
-            open.inc();
+            let connection = OpenConnection::new(open, slot);
+            let exchange = (router, peer, connection);
             match tls {
-                None => serve_stream(bounded(stream, idle_timeout), router, peer, idle_timeout, watcher).await,
+                None => serve_stream(bounded(stream, idle_timeout), exchange, idle_timeout, draining, waited_for).await,
                 Some((tls, handshakes)) => {
                     let handshake = handshakes.accept(&tls, stream, |stream| bounded(stream, idle_timeout));
                     let mut handshake = std::pin::pin!(handshake);
-                    let (stream, watcher) = tokio::select! {
-                        stream = &mut handshake => (stream, watcher),
+                    let (stream, waited_for) = tokio::select! {
+                        stream = &mut handshake => (stream, waited_for),
                         () = draining.cancelled() => {
-                            drop(watcher);
+                            drop(waited_for);
                             (handshake.await, None)
                         }
                     };
                     if let Some(stream) = stream {
-                        serve_stream(stream, router, peer, idle_timeout, watcher).await;
+                        serve_stream(stream, exchange, idle_timeout, draining, waited_for).await;
                     }
                 }
             }
-            open.dec();
-            drop(slot);
         }
     }
 
@@ -151,22 +177,28 @@ fn bounded(stream: TcpStream, idle_timeout: Duration) -> PlainStream {
 /// Serves HTTP on a connection to its end, or to the end of its first exchange when nobody waits for it.
 async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    peer: Peer,
+    (router, peer, connection): (Router, Peer, OpenConnection),
     idle_timeout: Duration,
-    watcher: Option<Watcher>,
+    draining: CancellationToken,
+    waited_for: Option<TaskTrackerToken>,
 ) {
-    let service = Extension(peer).layer(router);
+    // A WebSocket keeps its connection open after the exchange that it began with.
+    let service = Extension(peer).layer(Extension(connection).layer(router));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle_timeout)
         .max_buf_size(HEAD_BYTES)
-        .keep_alive(watcher.is_some())
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        .keep_alive(waited_for.is_some())
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .with_upgrades();
     // However it ends, it is the client's affair: what we fail at is answered, and logged there.
-    let _ = match watcher {
-        Some(watcher) => watcher.watch(connection).await,
-        None => connection.await,
+    let mut connection = std::pin::pin!(connection);
+    let _ = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = draining.cancelled(), if waited_for.is_some() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     };
 }
 

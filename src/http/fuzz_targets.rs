@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::body::{BodyBudgets, RequestMemory};
 use super::e2b::{connect, unpacked};
 use super::extract::{parse, text_of};
+use super::open_instruct;
 use super::v1::{Format, execute_request, suite_request};
 
 /// The body of `POST /v1/execute`; whether it is one.
@@ -40,6 +41,11 @@ pub async fn envelopes(body: &[u8], piece: usize) -> usize {
         count += 1;
     }
     count
+}
+
+/// Tests that are pickled; whether they are data.
+pub fn pickled(body: &[u8]) -> bool {
+    open_instruct::is_data(body)
 }
 
 /// A compressed body; how long it is.

@@ -12,6 +12,10 @@ pub mod fuzz_targets;
 mod health;
 mod judge0;
 pub mod mcp;
+mod nemo_skills;
+mod open_instruct;
+mod open_r1;
+mod openenv;
 mod pace;
 mod piston;
 mod programs;
@@ -133,6 +137,10 @@ pub fn router(service: Arc<Service>, telemetry: Telemetry, settings: RouterSetti
         .merge(mcp::routes(&shared))
         .merge(promptfoo::routes(&shared))
         .nest("/judge0", judge0::routes(&shared))
+        .nest("/nemo-skills", nemo_skills::routes(&shared))
+        .nest("/open-instruct", open_instruct::routes(&shared))
+        .nest("/open-r1", open_r1::routes(&shared))
+        .nest("/openenv", openenv::routes(&shared))
         .nest("/piston/api/v2", piston::routes(&shared))
         .nest("/sandbox-fusion", sandbox_fusion::routes(&shared))
         .route("/healthz", get(health::healthz))

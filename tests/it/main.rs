@@ -62,6 +62,7 @@ mod suites;
 mod telemetry;
 mod templates;
 mod tls;
+mod trainers;
 mod volumes;
 mod webhooks;
 mod wire;

@@ -3,11 +3,14 @@ service is PROOFBOX_URL."""
 
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 
+import websockets
 from ultra_piston import File, PistonClient
 from ultra_piston.errors import BadRequestError
+from websockets.sync.client import connect
 
 BASE = os.environ["PROOFBOX_URL"] + "/piston/api/v2/"
 CLIENT = PistonClient(base_url=BASE, rate_limit=0)
@@ -109,6 +112,99 @@ def what_is_not_here_is_refused_in_pistons_words():
     status, said = post(fields("1", run_timeout=10**9))
     assert status == 400 and said["message"].startswith("run_timeout cannot exceed the configured limit of "), said
     assert post(fields("1"), kind="text/html") == (415, {"message": "requests must be of type application/json"})
+
+
+def socket():
+    return connect(BASE.replace("http", "ws", 1) + "connect")
+
+
+def said(ws, *messages):
+    """Sends messages, and returns what is answered until the connection closes, and its code."""
+    for message in messages:
+        ws.send(message if isinstance(message, str) else json.dumps(message))
+    answers = []
+    try:
+        while True:
+            answers.append(json.loads(ws.recv(timeout=30)))
+    except websockets.ConnectionClosed as closed:
+        return answers, closed.rcvd.code
+
+
+def output(answers, stream="stdout"):
+    return "".join(answer["data"] for answer in answers if answer["type"] == "data" and answer["stream"] == stream)
+
+
+@check
+def a_socket_carries_output_as_it_comes():
+    with socket() as ws:
+        code = "import sys\nprint('a', flush=True)\nsys.stderr.write('e')\nprint(sys.argv[1:], '\u00e9')\nsys.exit(3)"
+        answers, end = said(ws, {"type": "init", **fields(code, args=["x", "y z"])})
+    [runtime] = CLIENT.get_runtimes()
+    assert answers[0] == {"type": "runtime", "language": "python", "version": runtime.version}, answers
+    assert answers[1] == {"type": "stage", "stage": "run"}, answers
+    assert (output(answers), output(answers, "stderr")) == ("a\n['x', 'y z'] \u00e9\n", "e"), answers
+    assert (answers[-1], end) == ({"type": "exit", "stage": "run", "code": 3, "signal": None}, 4999), answers
+
+
+@check
+def a_socket_talks_with_a_program():
+    code = "name = input('name? ')\nprint('hello', name, flush=True)\nprint(int(input()) * 2)"
+    with socket() as ws:
+        ws.send(json.dumps({"type": "init", **fields(code, run_timeout=10000)}))
+        seen = ""
+        while "name? " not in seen:
+            message = json.loads(ws.recv(timeout=30))
+            seen += message["data"] if message["type"] == "data" else ""
+        ws.send(json.dumps({"type": "data", "stream": "stdin", "data": "Ann\n"}))
+        while "hello Ann" not in seen:
+            message = json.loads(ws.recv(timeout=30))
+            seen += message["data"] if message["type"] == "data" else ""
+        answers, end = said(ws, {"type": "data", "stream": "stdin", "data": "21\n"})
+    assert output(answers) == "42\n" and answers[-1]["code"] == 0 and end == 4999, answers
+
+
+@check
+def a_socket_ends_a_program():
+    for more, signal in (({"run_timeout": 500}, "SIGKILL"), ({"run_timeout": 10000}, "SIGTERM")):
+        with socket() as ws:
+            messages = [{"type": "init", **fields("print(1, flush=True)\nwhile True: pass", **more)}]
+            if signal == "SIGTERM":
+                ws.send(json.dumps(messages.pop()))
+                while json.loads(ws.recv(timeout=30))["type"] != "data":
+                    pass
+                messages = [{"type": "signal", "signal": "SIGTERM"}]
+            answers, end = said(ws, *messages)
+        assert answers[-1] == {"type": "exit", "stage": "run", "code": None, "signal": signal} and end == 4999, answers
+
+
+@check
+def files_are_beside_the_program_of_a_socket():
+    files = [{"name": "main.py", "content": "import other\nprint(other.x)"}, {"name": "other.py", "content": "x = 7"}]
+    with socket() as ws:
+        answers, _ = said(ws, {"type": "init", **fields(), "files": files})
+    assert output(answers) == "7\n", answers
+
+
+@check
+def what_a_socket_may_not_say_closes_it():
+    slow = {"type": "init", **fields("import time; time.sleep(2)")}
+    for messages, code in (
+        ([{"type": "data", "stream": "stdin", "data": "x"}], 4003),
+        ([{"type": "signal", "signal": "SIGINT"}], 4003),
+        ([slow, slow], 4000),
+        ([slow, {"type": "data", "stream": "stdout", "data": "x"}], 4004),
+        ([slow, {"type": "signal", "signal": "SIGNONE"}], 4005),
+        (["{"], 4002),
+        ([{"type": "init", "language": "cpp", "version": "*", "files": []}], 4002),
+    ):
+        with socket() as ws:
+            answers, end = said(ws, *messages)
+        assert end == code, (messages, answers, end)
+        assert (answers[-1]["type"] == "error") if code == 4002 else True, answers
+    began = time.monotonic()
+    with socket() as ws:
+        assert said(ws) == ([], 4001)
+    assert 0.9 < time.monotonic() - began < 10
 
 
 def main():

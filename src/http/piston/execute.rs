@@ -25,8 +25,9 @@ use proofbox_types::program::{File, Program};
 /// Limit on time and on computing where a request names none, in milliseconds: Piston's own.
 const DEFAULT_TIME: f64 = 3000.0;
 
+/// Request to run a program.
 #[derive(Deserialize)]
-struct ExecuteRequest {
+pub(super) struct ExecuteRequest {
     #[serde(default)]
     language: Value,
     #[serde(default)]
@@ -119,29 +120,39 @@ pub async fn execute(
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Stage, PistonError> {
     let python = python(shared).to_owned();
-    let most = shared
-        .service
-        .policies
-        .current()
-        .pack(caller, crate::http::programs::POLICY)
-        .map(|pack| pack.ceiling.most)
-        .ok();
-    let read = move |body: ExecuteRequest| {
-        check_language(&python, &body)?;
-        let (code, files) = files_of(&body.files)?;
-        let limits = limits_of(&body.limits, most.as_ref())?;
-        let program = Program {
-            code,
-            stdin: stdin_of(body.stdin.unwrap_or_default()),
-            args: body.args.unwrap_or_default().into_iter().map(argument).collect(),
-            files,
-            ..Program::default()
-        };
-        Ok::<_, PistonError>((program, limits))
-    };
+    let most = most(shared, caller);
+    let read = move |body: ExecuteRequest| program_of(&python, most.as_ref(), body);
     let Asked { body: (program, limits), digest, arrived } = read_as(request, read).await?;
     let run = Run { program, tests: None, limits, request: digest, arrived };
     Ok(Stage::of(run.execute(shared, caller).await?, limits.time))
+}
+
+/// Returns the largest limits that a caller may have; none where it may have none.
+pub(super) fn most(shared: &AppState, caller: &Caller) -> Option<Limits> {
+    let policies = shared.service.policies.current();
+    policies.pack(caller, crate::http::programs::POLICY).map(|pack| pack.ceiling.most).ok()
+}
+
+/// Returns the program of a request, and its limits.
+///
+/// # Errors
+/// Returns an error when it is no such request, or another language than this one's.
+pub(super) fn program_of(
+    python: &str,
+    most: Option<&Limits>,
+    body: ExecuteRequest,
+) -> Result<(Program, ProgramLimits), PistonError> {
+    check_language(python, &body)?;
+    let (code, files) = files_of(&body.files)?;
+    let limits = limits_of(&body.limits, most)?;
+    let program = Program {
+        code,
+        stdin: stdin_of(body.stdin.unwrap_or_default()),
+        args: body.args.unwrap_or_default().into_iter().map(argument).collect(),
+        files,
+        ..Program::default()
+    };
+    Ok((program, limits))
 }
 
 /// Returns standard input with the end of its last line, which Piston adds: a program that reads a line where there is

@@ -1,9 +1,11 @@
 //! API flavour of Piston v2, as its clients call it: docs/how-to/use-piston-and-judge0-clients.md.
 //!
 //! - `execute`: a program with its files;
+//! - `connect`: a program whose input and output go over a WebSocket;
 //! - `version`: selectors of versions, as npm has them;
 //! - `error`: errors, and their status codes.
 
+mod connect;
 mod error;
 mod execute;
 mod version;
@@ -33,6 +35,8 @@ pub fn routes(shared: &AppState) -> Router<AppState> {
         .route("/runtimes/", get(runtimes))
         .route("/execute", post(execute::execute))
         .route("/execute/", post(execute::execute))
+        .route("/connect", get(connect::connect))
+        .route("/connect/", get(connect::connect))
         .route("/packages", packages())
         .route("/packages/", packages())
         .route_layer(from_fn_with_state(shared.clone(), admit))

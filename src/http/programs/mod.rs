@@ -1,11 +1,15 @@
 //! Parts that the flavours share which run whole programs: reading requests, submissions, limits in their units, and keys
 //! in URLs.
 //!
+//! - `cells`: cells in sessions;
 //! - `failure`: failures, which each flavour says in its own words;
-//! - `keep_alive`: answers that are long in coming.
+//! - `keep_alive`: answers that are long in coming;
+//! - `socket`: WebSockets.
 
+mod cells;
 mod failure;
 mod keep_alive;
+mod socket;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,8 +32,10 @@ use proofbox_types::program::Program;
 use proofbox_types::status::{FailureClass, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
 
+pub use cells::{CellError, is_out_of_time, until};
 pub use failure::Failure;
 pub use keep_alive::{answer, answer_with};
+pub use socket::{Gone, Socket};
 
 /// Name of the policy whose limits hold: these flavours have no word for another.
 pub const POLICY: &str = "default";

@@ -10,13 +10,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::error::FusionError;
 use super::run_code::{CommandResult, CommandStatus, RunStatus, files_of};
 use crate::http::AppState;
-use crate::http::programs::{Asked, Failure, ProgramLimits, TimeLimit, answer, read, time_used};
-use crate::service::{CellAsked, CellExecution, ExecuteError, SessionAsked, SessionError};
+use crate::http::programs::{
+    Asked, CellError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, time_used, until,
+};
+use crate::service::{CellAsked, CellExecution, SessionAsked};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{DEFAULT_CONTEXT, Display, FileAnswer, FileAsk};
@@ -175,35 +177,13 @@ impl Notebook<'_> {
                 return Err(Failure::Late("the service failed; send this again".to_owned()));
             }
             self.used += time_used(&ran.execution);
-            let is_late = matches!(
-                ran.execution.verdict.class,
-                proofbox_types::status::FailureClass::Timeout | proofbox_types::status::FailureClass::FuelExhausted
-            );
+            let is_late = is_out_of_time(&ran);
             self.cells.push(cell_result(ran));
             if is_late {
                 return Ok(CommandStatus::TimeLimitExceeded);
             }
         }
         Ok(CommandStatus::Finished)
-    }
-}
-
-/// Repeats what the service has no room for now until it has, or the deadline is over.
-async fn until<T, F: Future<Output = Result<T, SessionError>>>(
-    deadline: Instant,
-    work: impl Fn() -> F,
-) -> Result<T, Failure> {
-    loop {
-        let wait = match work().await {
-            Ok(done) => return Ok(done),
-            Err(SessionError::Execute(ExecuteError::Busy(busy))) => busy.retry_after,
-            Err(SessionError::TooMany { .. }) => Duration::from_secs(1),
-            Err(error) => return Err(error.into()),
-        };
-        if Instant::now() + wait >= deadline {
-            return Err(Failure::Late("the service is busy, and this could not start in time; send it again".into()));
-        }
-        sleep(wait).await;
     }
 }
 
@@ -223,19 +203,10 @@ async fn fetched(
 }
 
 fn cell_result(ran: CellExecution) -> CellResult {
-    let CellExecution { execution, displays, raised, .. } = ran;
-    let error = match (raised, &execution.verdict.error) {
-        (Some(raised), _) => Some((raised.name, raised.value, raised.traceback)),
-        (None, Some(error)) if execution.verdict.status != Status::Ok => {
-            let name =
-                if error.type_name.is_empty() { error.class.as_str().to_owned() } else { error.type_name.clone() };
-            Some((name, error.message.clone(), error.message.clone()))
-        }
-        (None, _) => None,
-    };
-    let error = error.map(|(name, value, traceback)| {
+    let error = CellError::of(&ran).map(|CellError { name, value, traceback }| {
         json!({"ename": name, "evalue": value, "traceback": traceback.lines().collect::<Vec<_>>()})
     });
+    let CellExecution { execution, displays, .. } = ran;
     CellResult {
         stdout: execution.stdout.text(),
         stderr: execution.stderr.text(),

@@ -54,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "suite", set_up: suite },
     Target { name: "envelopes", set_up: envelopes },
     Target { name: "gzip", set_up: gzip },
+    Target { name: "pickle", set_up: pickle },
     Target { name: "pack", set_up: pack },
     Target { name: "shell", set_up: script },
 ];
@@ -375,6 +376,17 @@ fn gzip() -> anyhow::Result<Set> {
     };
     let seeds = vec![packed(b"text")?, packed(&vec![0; 1 << 20])?];
     Ok(Set { seeds, words: Vec::new(), attempt: Box::new(|input: &[u8]| http::compressed(input).is_some()) })
+}
+
+/// Tests as open-instruct's data sets pickle them.
+fn pickle() -> anyhow::Result<Set> {
+    // ["ab", {"input": "1", "output": ["2", 3, 1.5, None]}]
+    let second = b"\x80\x02](X\x02\x00\x00\x00abq\x00}(X\x05\x00\x00\x00inputX\x01\x00\x00\x001X\x06\x00\x00\x00output\
+        ](X\x01\x00\x00\x002K\x03G?\xf8\x00\x00\x00\x00\x00\x00Neue.";
+    let fourth = b"\x80\x04]\x94(\x8c\x02ab\x94}\x94(\x8c\x05input\x94\x8c\x011\x94\x8c\x06output\x94]\x94(\x8c\x012\
+        K\x03G?\xf8\x00\x00\x00\x00\x00\x00Neue.";
+    let words = words(&["h\0", "]\u{14}", "(", "e", "u", "}", "a", "s", "N", "."]);
+    Ok(Set { seeds: vec![second.to_vec(), fourth.to_vec()], words, attempt: Box::new(http::pickled) })
 }
 
 fn pack() -> anyhow::Result<Set> {

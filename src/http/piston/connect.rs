@@ -1,0 +1,399 @@
+//! `GET /connect`: a program whose input and output go over a WebSocket while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use proofbox_memory::Next;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::error::PistonError;
+use super::execute::{ExecuteRequest, most, program_of};
+use super::{LANGUAGE, python};
+use crate::http::AppState;
+use crate::http::body::BodyReader;
+use crate::http::programs::{Failure, Gone, ProgramLimits, Socket, until};
+use crate::service::{
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionAsked, SessionCommand, overflow_note, script_of_words,
+};
+use proofbox_types::caller::Caller;
+use proofbox_types::ids::SessionId;
+use proofbox_types::program::{File, Program};
+use proofbox_types::session::{Command, Signal, Stdin};
+use proofbox_types::status::FailureClass;
+
+/// Time in which a client must say what is to be run.
+const MAX_SILENCE: Duration = Duration::from_secs(1);
+/// Longest time that a program waits before it starts.
+const MAX_WAIT: Duration = Duration::from_secs(600);
+/// Lifetime of a session that is not used: it ends by itself when it could not be ended.
+const IDLE: Duration = Duration::from_secs(60);
+/// Pieces of input that may wait.
+const MAX_INPUTS: usize = 64;
+/// File of a program that has no name of its own.
+const MAIN: &str = "main.py";
+
+/// Code and reason of the end of a connection.
+type Close = (u16, &'static str);
+
+const DONE: Close = (4999, "Job Completed");
+const TWICE: Close = (4000, "Already Initialized");
+const SILENT: Close = (4001, "Initialization Timeout");
+const NOTIFIED: Close = (4002, "Notified Error");
+const TOO_EARLY: Close = (4003, "Not yet initialized");
+const ONLY_STDIN: Close = (4004, "Can only write to stdin");
+const NO_SIGNAL: Close = (4005, "Invalid signal");
+
+/// Message of a client.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Said {
+    Init(Box<ExecuteRequest>),
+    Data {
+        #[serde(default)]
+        stream: String,
+        #[serde(default)]
+        data: String,
+    },
+    Signal {
+        #[serde(default)]
+        signal: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// End of a conversation that has no result.
+enum Ended {
+    Gone,
+    Close(Close),
+    /// An error that the client is told of.
+    Error(PistonError),
+}
+
+impl From<Gone> for Ended {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl<E: Into<PistonError>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Begins a conversation.
+pub async fn connect(
+    State(shared): State<AppState>,
+    Extension(caller): Extension<Caller>,
+    upgrade: WebSocketUpgrade,
+    parts: Parts,
+) -> Response {
+    let reader = match BodyReader::of(&parts.extensions) {
+        Ok(reader) => reader,
+        Err(error) => return PistonError::from(error).into_response(),
+    };
+    Socket::open(upgrade, &parts, move |mut socket| async move {
+        let mut conversation = Conversation { shared: &shared, caller: &caller, reader, socket: &mut socket };
+        let close = match conversation.run().await {
+            Ok(()) => DONE,
+            Err(Ended::Gone) => return,
+            Err(Ended::Close(close)) => close,
+            Err(Ended::Error(error)) => {
+                let _ = socket.send(&json!({"type": "error", "message": error.message()})).await;
+                NOTIFIED
+            }
+        };
+        socket.close(close.0, close.1).await;
+    })
+}
+
+struct Conversation<'a> {
+    shared: &'a AppState,
+    caller: &'a Caller,
+    reader: BodyReader,
+    socket: &'a mut Socket,
+}
+
+impl Conversation<'_> {
+    async fn run(&mut self) -> Result<(), Ended> {
+        let asked = timeout(MAX_SILENCE, self.init()).await.unwrap_or(Err(Ended::Close(SILENT)))?;
+        let (program, limits) = program_of(python(self.shared), most(self.shared, self.caller).as_ref(), asked)?;
+        let mut waiting = Vec::new();
+        let session = self.open(&program, limits, &mut waiting).await?;
+        let ran = self.talk(session, program, waiting).await;
+        // What can't be ended now ends when it has been idle.
+        let _ = self.shared.service.sessions.end(session).await;
+        ran
+    }
+
+    /// Waits for a message.
+    async fn next(&mut self) -> Result<Said, Ended> {
+        let text = self.socket.next().await?;
+        let read = |text: &[u8]| serde_json::from_slice(text).map_err(|error| PistonError::bad(error.to_string()));
+        Ok(self.reader.parse(Bytes::from(text), read).await?)
+    }
+
+    async fn init(&mut self) -> Result<ExecuteRequest, Ended> {
+        loop {
+            match self.next().await? {
+                Said::Init(asked) => return Ok(*asked),
+                Said::Data { .. } | Said::Signal { .. } => return Err(Ended::Close(TOO_EARLY)),
+                Said::Other => {}
+            }
+        }
+    }
+
+    /// Opens a session for a program, as soon as there is room. Input that comes meanwhile is kept.
+    async fn open(
+        &mut self,
+        program: &Program,
+        limits: ProgramLimits,
+        waiting: &mut Vec<Bytes>,
+    ) -> Result<SessionId, Ended> {
+        let asked = SessionAsked {
+            caller: self.caller.clone(),
+            limits: self.shared.limits_of(self.caller, limits),
+            files: files_with_source(program),
+            ttl: Some(MAX_WAIT + IDLE),
+            idle: Some(IDLE),
+            ..SessionAsked::default()
+        };
+        let sessions = Arc::clone(&self.shared.service.sessions);
+        let open = until(Instant::now() + MAX_WAIT, || sessions.open(asked.clone()));
+        let mut open = std::pin::pin!(open);
+        loop {
+            tokio::select! {
+                opened = &mut open => return Ok(opened?.id),
+                said = self.next() => match said? {
+                    Said::Data { stream, data } if stream == "stdin" && waiting.len() < MAX_INPUTS => {
+                        waiting.push(data.into());
+                    }
+                    said => check(said)?,
+                },
+            }
+        }
+    }
+
+    /// Runs a program, and carries its input and output.
+    async fn talk(&mut self, session: SessionId, program: Program, waiting: Vec<Bytes>) -> Result<(), Ended> {
+        let version = python(self.shared).to_owned();
+        self.socket.send(&json!({"type": "runtime", "language": LANGUAGE, "version": version})).await?;
+        self.socket.send(&json!({"type": "stage", "stage": "run"})).await?;
+        let words = ["python3", MAIN].into_iter().chain(program.args.iter().map(String::as_str));
+        let command = Command { script: script_of_words(words), stdin: Stdin::Open, ..Command::default() };
+        let asked = CommandAsked { command, ..CommandAsked::default() };
+        let sessions = &self.shared.service.sessions;
+        let (command, events) =
+            until(Instant::now() + MAX_WAIT, || sessions.start_command(session, asked.clone())).await?;
+        let running = Running(Arc::clone(&command));
+        let (sender, mut inputs) = mpsc::channel(MAX_INPUTS);
+        for data in waiting {
+            let _ = sender.try_send(data);
+        }
+        // Input waits until the program reads it, and output must not.
+        let feed = {
+            let (sessions, command) = (Arc::clone(sessions), Arc::clone(&command));
+            async move {
+                while let Some(input) = inputs.recv().await {
+                    // What a program that has ended is told is nobody's.
+                    let _ = sessions.command_input(session, &command, Some(input)).await;
+                }
+            }
+        };
+        let _feed = AbortOnDropHandle::new(tokio::spawn(feed));
+        let end = self.carry(&running, events, sender).await?;
+        self.exit(end).await
+    }
+
+    async fn carry(
+        &mut self,
+        running: &Running,
+        mut events: CommandEvents,
+        inputs: mpsc::Sender<Bytes>,
+    ) -> Result<CommandEnd, Ended> {
+        let (mut stdout, mut stderr) = (Text::default(), Text::default());
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(Next::Piece(CommandEvent::Stdout(bytes))) => self.data("stdout", stdout.push(&bytes)).await?,
+                    Some(Next::Piece(CommandEvent::Stderr(bytes))) => self.data("stderr", stderr.push(&bytes)).await?,
+                    Some(Next::Overflow(bytes)) => self.data("stderr", overflow_note(bytes)).await?,
+                    Some(Next::Piece(CommandEvent::Ended(end))) => {
+                        self.data("stdout", stdout.take_rest()).await?;
+                        self.data("stderr", stderr.take_rest()).await?;
+                        return Ok(end);
+                    }
+                    None => return Ok(CommandEnd::SessionEnded),
+                },
+                said = self.next() => match said? {
+                    Said::Data { stream, data } if stream == "stdin" => {
+                        let full = |_| PistonError::bad("the program does not read its input");
+                        inputs.try_send(data.into()).map_err(full)?;
+                    }
+                    Said::Signal { signal } => match signal_named(&signal) {
+                        Some(Some(signal)) => running.0.kill(signal),
+                        // Piston passes none on.
+                        Some(None) => {}
+                        None => return Err(Ended::Close(NO_SIGNAL)),
+                    },
+                    said => check(said)?,
+                },
+            }
+        }
+    }
+
+    async fn data(&mut self, stream: &str, text: String) -> Result<(), Gone> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.socket.send(&json!({"type": "data", "stream": stream, "data": text})).await
+    }
+
+    async fn exit(&mut self, end: CommandEnd) -> Result<(), Ended> {
+        let (code, signal) = match end {
+            CommandEnd::Exited(outcome) => match outcome.class {
+                FailureClass::Timeout
+                | FailureClass::FuelExhausted
+                | FailureClass::MemoryLimit
+                | FailureClass::OutputLimit => (None, Some(Signal::Kill)),
+                _ => (Some(outcome.exit_code), None),
+            },
+            CommandEnd::Killed(signal) => (None, Some(signal)),
+            CommandEnd::SessionEnded | CommandEnd::Failed(_) => {
+                return Err(Failure::Late("the service failed; send this again".to_owned()).into());
+            }
+        };
+        let signal = signal.map(Signal::as_str);
+        self.socket.send(&json!({"type": "exit", "stage": "run", "code": code, "signal": signal})).await?;
+        Ok(())
+    }
+}
+
+/// Checks a message that is no input for the program's standard input.
+fn check(said: Said) -> Result<(), Ended> {
+    match said {
+        Said::Init(_) => Err(Ended::Close(TWICE)),
+        Said::Data { stream, .. } if stream == "stdin" => Err(PistonError::bad("there is too much input").into()),
+        Said::Data { .. } => Err(Ended::Close(ONLY_STDIN)),
+        Said::Signal { signal } => signal_named(&signal).map(|_| ()).ok_or(Ended::Close(NO_SIGNAL)),
+        Said::Other => Ok(()),
+    }
+}
+
+/// Returns the signal of a name, if a program can be sent it; none where there is no such signal.
+fn signal_named(name: &str) -> Option<Option<Signal>> {
+    const OTHERS: [&str; 33] = [
+        "SIGABRT",
+        "SIGALRM",
+        "SIGBUS",
+        "SIGCHLD",
+        "SIGCLD",
+        "SIGCONT",
+        "SIGEMT",
+        "SIGFPE",
+        "SIGHUP",
+        "SIGILL",
+        "SIGINFO",
+        "SIGIO",
+        "SIGIOT",
+        "SIGLOST",
+        "SIGPIPE",
+        "SIGPOLL",
+        "SIGPROF",
+        "SIGPWR",
+        "SIGQUIT",
+        "SIGSEGV",
+        "SIGSTKFLT",
+        "SIGSYS",
+        "SIGTRAP",
+        "SIGTSTP",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGUNUSED",
+        "SIGURG",
+        "SIGUSR1",
+        "SIGUSR2",
+        "SIGVTALRM",
+        "SIGXCPU",
+        "SIGXFSZ",
+    ];
+    match name {
+        "SIGINT" => Some(Some(Signal::Interrupt)),
+        "SIGTERM" => Some(Some(Signal::Terminate)),
+        "SIGKILL" => Some(Some(Signal::Kill)),
+        "SIGWINCH" => Some(None),
+        _ => OTHERS.contains(&name).then_some(None),
+    }
+}
+
+/// Program that runs. Dropping it ends the program.
+struct Running(Arc<SessionCommand>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill(Signal::Kill);
+    }
+}
+
+/// Text of a stream, whose characters may arrive in parts.
+#[derive(Default)]
+struct Text(Vec<u8>);
+
+impl Text {
+    /// Adds bytes, and returns what is whole.
+    fn push(&mut self, bytes: &[u8]) -> String {
+        self.0.extend_from_slice(bytes);
+        let mut whole = self.0.len();
+        if let Some(last) = self.0.utf8_chunks().last()
+            && std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none())
+        {
+            whole -= last.invalid().len();
+        }
+        let rest = self.0.split_off(whole);
+        String::from_utf8_lossy(&std::mem::replace(&mut self.0, rest)).into_owned()
+    }
+
+    fn take_rest(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.0)).into_owned()
+    }
+}
+
+/// Returns the files of a session in which a program runs: its own, and its source as [`MAIN`].
+fn files_with_source(program: &Program) -> Vec<File> {
+    let mut files = program.files.clone();
+    files.retain(|file| file.path != MAIN);
+    files.push(File { path: MAIN.to_owned(), content: program.code.clone().into_bytes() });
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_stay_whole() {
+        let mut text = Text::default();
+        assert_eq!(text.push(b"a\xc3"), "a");
+        assert_eq!(text.push(b"\xa4b"), "\u{e4}b");
+        assert_eq!(text.push(b"\xe2\x82"), "");
+        assert_eq!(text.take_rest(), "\u{fffd}");
+    }
+
+    #[test]
+    fn signals_are_told_apart_from_what_is_none() {
+        assert_eq!(signal_named("SIGINT"), Some(Some(Signal::Interrupt)));
+        assert_eq!(signal_named("SIGUSR1"), Some(None));
+        assert_eq!(signal_named("9"), None);
+    }
+}
