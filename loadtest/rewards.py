@@ -45,7 +45,7 @@ SEED = 19
 # verl's limit for each case, in seconds.
 TIMEOUT = 2
 # Steps of `j = i * i` in a loop that use a second of a program's time: 15 G of fuel, as docs/reference/limits.md has it.
-STEPS_PER_SECOND = 10_000_000
+STEPS_PER_SECOND = 7_000_000
 # Most cases of one sample: verl sends all of them at once.
 MAX_CASES = 3
 # Largest input of a case, in bytes; each is sent as often as its sample is graded.

@@ -13,12 +13,16 @@ use crate::process::eventually_async;
 use crate::tools::succeed;
 
 /// Runs a program of `tests/trainers`. The clients are files of repositories: without access to GitHub,
-/// `PROOFBOX_CLIENT_SOURCES` is a folder that has them.
+/// `PROOFBOX_CLIENT_SOURCES` is a folder that has them; without either it says that nothing was checked.
 fn passes(name: &str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::start(&[]);
     let mut command: Command = python("trainers", name, &server);
     let said = succeed(name, &mut command);
+    if let Some(reason) = said.lines().find(|line| line.starts_with("NOT CHECKED: ")) {
+        eprintln!("{name}: {reason}");
+        return;
+    }
     assert!(said.contains(" passed, 0 failed"), "{said}");
 }
 
