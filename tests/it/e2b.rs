@@ -352,7 +352,7 @@ async fn entries_tell_modes_owners_and_where_links_lead() {
     assert_eq!(told("d/f").await, "FILE_TYPE_FILE 640 -rw-r----- user -");
     assert_eq!(told("d/l").await, "FILE_TYPE_FILE 640 Lrwxrwxrwx user /home/user/d/f");
     assert_eq!(told("d/ls").await, "FILE_TYPE_DIRECTORY 755 Lrwxrwxrwx user /home/user/d/sub");
-    assert_eq!(told("d/broken").await, "FILE_TYPE_UNSPECIFIED 777 Lrwxrwxrwx user /home/user/d/broken");
+    assert_eq!(told("d/broken").await, "FILE_TYPE_SYMLINK 777 Lrwxrwxrwx user /home/user/d/broken");
     assert_eq!(told("/tmp").await, "FILE_TYPE_DIRECTORY 777 dtrwxrwxrwx root -");
     assert_eq!(told("/etc/passwd").await, "FILE_TYPE_FILE 644 -rw-r--r-- root -");
 }

@@ -166,7 +166,7 @@ fn evalplus_own_form_is_graded_by_its_canonical_solution() {
         r#"{"task_id": "Mbpp/2", "prompt": "\"\"\"Common items.\"\"\"\n", "entry_point": "similar_elements", "canonical_solution": "def similar_elements(a, b):\n    return tuple(set(a) & set(b))\n", "base_input": [[[3, 4], [4, 5]]], "plus_input": [], "atol": 0}"#,
         "\n",
         // As Python writes numbers that JSON does not have.
-        r#"{"task_id": "Mbpp/3", "prompt": "\"\"\"Is it Infinity?\"\"\"\n", "entry_point": "least", "canonical_solution": "def least(xs):\n    return min(xs)\n", "base_input": [[[1, 2]]], "plus_input": [[[NaN, 1]], [[-Infinity, 0]], [["NaN", "-Infinity\""]]], "atol": 0}"#,
+        r#"{"task_id": "Mbpp/3", "prompt": "\"\"\"Is it Infinity?\"\"\"\n", "entry_point": "least", "canonical_solution": "def least(xs):\n    return min(xs)\n", "base_input": [[[1, 2]]], "plus_input": [[[1, NaN]], [[-Infinity, 0]], [["NaN", "-Infinity\""]]], "atol": 0}"#,
         "\n",
     );
     assert_eq!(
