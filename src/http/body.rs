@@ -194,6 +194,11 @@ impl BodyReader {
         Ok(Self { memory: RequestMemory::of(extensions)?, caller })
     }
 
+    /// Returns a reader with memory of its own, for one message of a connection: what it holds is given back with it.
+    pub fn for_message(&self) -> Self {
+        Self { memory: RequestMemory::new(Arc::clone(&self.memory.0.budgets)), caller: self.caller.clone() }
+    }
+
     /// Holds memory for so many bytes of text. Small bodies hold none: the number of connections bounds them.
     ///
     /// # Errors

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
-/// Name of the member whose values hold arguments and results of calls.
+/// Names of the member whose values hold arguments and results of calls, and of the one that it stands in.
 const CASES: &str = "cases";
+const TESTS: &str = "tests";
+/// Containers within each other that are read.
+const MAX_DEPTH: usize = 1000;
 /// Number of digits from which an integer may need more than 64 bits.
 const DIGITS: usize = 19;
 
@@ -12,7 +15,7 @@ pub fn tag_large_integers(text: &str) -> Cow<'_, str> {
     tag(text, true)
 }
 
-/// Like [`tag_large_integers`], but only within the members that are named `cases`: elsewhere a number means itself.
+/// Like [`tag_large_integers`], but only within the members `cases` of members `tests`: elsewhere a number means itself.
 pub fn tag_large_integers_of_cases(text: &str) -> Cow<'_, str> {
     if text.contains("\"cases\"") { tag(text, false) } else { Cow::Borrowed(text) }
 }
@@ -21,29 +24,35 @@ pub fn tag_large_integers_of_cases(text: &str) -> Cow<'_, str> {
 fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut tagged = String::new();
-    let (mut at, mut written, mut depth) = (0, 0, 0_usize);
-    // Depth at which the value of a member `cases` began.
+    let (mut at, mut written) = (0, 0);
+    // Of each container that is open, whether it is the value of a member `tests`.
+    let mut open: Vec<bool> = Vec::new();
+    // Number of containers around the value of a member `cases`.
     let mut inside = None;
-    let mut is_cases = false;
+    let mut name = None;
     while let Some(&byte) = bytes.get(at) {
         let from = at;
         at += 1;
         match byte {
             b'"' => {
                 at = string_end(bytes, at);
-                is_cases = text.get(from + 1..at.saturating_sub(1)) == Some(CASES);
+                name = text.get(from + 1..at.saturating_sub(1));
                 continue;
             }
             b':' | b' ' | b'\t' | b'\r' | b'\n' => continue,
             b'[' | b'{' => {
-                if is_cases && inside.is_none() {
-                    inside = Some(depth);
+                if inside.is_none() && name == Some(CASES) && open.last() == Some(&true) {
+                    inside = Some(open.len());
                 }
-                depth += 1;
+                if open.len() == MAX_DEPTH {
+                    // No parser reads on.
+                    return Cow::Borrowed(text);
+                }
+                open.push(name == Some(TESTS));
             }
             b']' | b'}' => {
-                depth = depth.saturating_sub(1);
-                if inside == Some(depth) {
+                open.pop();
+                if inside == Some(open.len()) {
                     inside = None;
                 }
             }
@@ -60,7 +69,7 @@ fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
             }
             _ => {}
         }
-        is_cases = false;
+        name = None;
     }
     if written == 0 {
         return Cow::Borrowed(text);
@@ -124,12 +133,13 @@ mod tests {
     #[test]
     fn only_cases_have_arguments() {
         let large = "36893488147419103232";
-        let text =
-            format!(r#"{{"a": {large}, "cases" : [{{"args": [{large}], "name": "cases"}}], "b": ["cases", {large}]}}"#);
+        let text = format!(
+            r#"{{"a": {large}, "tests": {{"cases" : [{{"args": [{large}], "name": "cases"}}]}}, "b": ["cases", {large}], "c": {{"cases": [{large}]}}}}"#
+        );
         let tagged = tag_large_integers_of_cases(&text);
         assert_eq!(tagged.matches("$type").count(), 1);
         let read: Json = serde_json::from_str(&tagged).expect("it is JSON");
-        assert_eq!(read["cases"][0]["args"][0], json!({"$type": "int", "value": large}));
+        assert_eq!(read["tests"]["cases"][0]["args"][0], json!({"$type": "int", "value": large}));
         assert!(read["a"].is_f64() && read["b"][1].is_f64());
     }
 

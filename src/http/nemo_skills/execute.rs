@@ -1,5 +1,6 @@
 //! `POST /execute`: cells of named sessions, programs and scripts.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -17,8 +18,8 @@ use super::error::NemoSkillsError;
 use super::names::{InUse, MAX_NAME_BYTES};
 use super::traceback::Verbosity;
 use crate::http::programs::{
-    Asked, CellError, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, is_out_of_time, read, stderr_with_reason,
-    until,
+    Asked, CellError, Ending, Failure, ProgramLimits, Run, Running, TimeLimit, answer, is_out_of_time, read,
+    stderr_with_reason, until,
 };
 use crate::service::{
     CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandProgress, OutputRetention, RequestDigest,
@@ -197,6 +198,7 @@ impl Execute<'_> {
         let ended = async {
             let (command, mut events) =
                 until(self.deadline, || sessions.start_command(session, command.clone())).await?;
+            let _running = Running(Arc::clone(&command));
             while !matches!(events.recv().await, None | Some(Next::Piece(CommandEvent::Ended(_)))) {}
             let (stdout, stderr) = command.output();
             Ok::<_, Failure>((stdout, stderr, command.progress()))

@@ -10,16 +10,18 @@ use tokio::time::Instant;
 use crate::service::SessionManager;
 use proofbox_types::ids::{KeyId, SessionId};
 
-/// Maximum number of names.
-const MAX_NAMES: usize = 20_000;
+/// Maximum number of names of one key.
+const MAX_NAMES: usize = 2000;
 /// Maximum length of a name, in bytes.
 pub const MAX_NAME_BYTES: usize = 256;
 
-type Name = (Option<KeyId>, String);
+/// Names of one key.
+type Own = HashMap<String, Arc<Named>>;
+type All = HashMap<Option<KeyId>, Own>;
 
 /// Names in use.
 #[derive(Default)]
-pub struct Names(Mutex<HashMap<Name, Arc<Named>>>);
+pub struct Names(Arc<Mutex<All>>);
 
 /// What a name leads to.
 pub struct Named {
@@ -35,27 +37,44 @@ pub struct Named {
 }
 
 /// A name that a call uses.
-pub struct InUse(Arc<Named>);
+pub struct InUse {
+    all: Arc<Mutex<All>>,
+    owner: Option<KeyId>,
+    name: String,
+    named: Arc<Named>,
+}
 
 impl std::ops::Deref for InUse {
     type Target = Named;
 
     fn deref(&self) -> &Named {
-        &self.0
+        &self.named
     }
 }
 
 impl Drop for InUse {
+    /// Forgets the name when it leads to no session, and no other call uses it.
     fn drop(&mut self) {
-        self.0.calls.fetch_sub(1, Ordering::Relaxed);
-        *lock(&self.0.last_used) = Instant::now();
+        let mut all = lock(&self.all);
+        *lock(&self.named.last_used) = Instant::now();
+        let calls = self.named.calls.fetch_sub(1, Ordering::Relaxed) - 1;
+        if calls > 0 || lock(&self.named.known).is_some() {
+            return;
+        }
+        let Some(own) = all.get_mut(&self.owner) else { return };
+        if own.get(&self.name).is_some_and(|named| Arc::ptr_eq(named, &self.named)) {
+            own.remove(&self.name);
+        }
+        if own.is_empty() {
+            all.remove(&self.owner);
+        }
     }
 }
 
 impl InUse {
     /// Notes the session that the name leads to.
     pub fn note(&self, session: SessionId) {
-        *lock(&self.0.known) = Some(session);
+        *lock(&self.named.known) = Some(session);
     }
 }
 
@@ -64,16 +83,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Names {
-    /// Returns what a name leads to, for a call. When there are too many names, the one that was used least recently is
+    /// Returns what a name leads to, for a call. When its owner has too many names, the one that was used least recently is
     /// forgotten: its session ends when it has been idle.
     pub fn take(&self, owner: Option<KeyId>, name: &str) -> InUse {
-        let mut names = lock(&self.0);
-        let key = (owner, name.to_owned());
-        if names.len() >= MAX_NAMES && !names.contains_key(&key) {
-            let oldest = least_used(&names, |_| true);
-            oldest.and_then(|oldest| names.remove(&oldest));
+        let mut all = lock(&self.0);
+        let own = all.entry(owner).or_default();
+        if own.len() >= MAX_NAMES && !own.contains_key(name) {
+            let oldest = least_used(own);
+            oldest.and_then(|oldest| own.remove(&oldest));
         }
-        let named = names.entry(key).or_insert_with(|| {
+        let named = own.entry(name.to_owned()).or_insert_with(|| {
             Arc::new(Named {
                 session: tokio::sync::Mutex::default(),
                 known: Mutex::default(),
@@ -83,28 +102,28 @@ impl Names {
             })
         });
         named.calls.fetch_add(1, Ordering::Relaxed);
-        InUse(Arc::clone(named))
+        let named = Arc::clone(named);
+        InUse { all: Arc::clone(&self.0), owner, name: name.to_owned(), named }
     }
 
     /// Forgets a name, and returns its session.
     pub fn remove(&self, owner: Option<KeyId>, name: &str) -> Option<SessionId> {
-        let named = lock(&self.0).remove(&(owner, name.to_owned()))?;
+        let named = lock(&self.0).get_mut(&owner)?.remove(name)?;
         *lock(&named.known)
     }
 
     /// Forgets the name of an owner that was used least recently, of those that no call uses, and returns its session.
     pub fn remove_oldest(&self, owner: Option<KeyId>) -> Option<SessionId> {
-        let mut names = lock(&self.0);
-        let oldest = least_used(&names, |(other, _)| *other == owner)?;
-        let named = names.remove(&oldest)?;
+        let mut all = lock(&self.0);
+        let own = all.get_mut(&owner)?;
+        let named = own.remove(&least_used(own)?)?;
         *lock(&named.known)
     }
 
     /// Lists the sessions of an owner that are alive.
     pub fn list(&self, sessions: &SessionManager, owner: Option<KeyId>) -> Value {
-        let names = lock(&self.0);
-        let of_owner = names.iter().filter(|((other, _), _)| *other == owner);
-        let list = of_owner.filter_map(|((_, name), named)| {
+        let all = lock(&self.0);
+        let list = all.get(&owner).into_iter().flatten().filter_map(|(name, named)| {
             let info = sessions.info((*lock(&named.known))?).ok()?;
             let seconds = |time: jiff::Timestamp| time.as_millisecond() as f64 / 1000.0;
             let (created, last_used) = (seconds(info.spec.created), seconds(info.last_used));
@@ -115,9 +134,40 @@ impl Names {
     }
 }
 
-fn least_used(names: &HashMap<Name, Arc<Named>>, matches: impl Fn(&Name) -> bool) -> Option<Name> {
-    let unused = names.iter().filter(|(name, named)| {
-        matches(name) && named.calls.load(Ordering::Relaxed) == 0 && lock(&named.known).is_some()
-    });
+fn least_used(own: &Own) -> Option<String> {
+    let unused =
+        own.iter().filter(|(_, named)| named.calls.load(Ordering::Relaxed) == 0 && lock(&named.known).is_some());
     unused.min_by_key(|(_, named)| *lock(&named.last_used)).map(|(name, _)| name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_a_session_are_forgotten() {
+        let names = Names::default();
+        for number in 0..10 {
+            drop(names.take(None, &number.to_string()));
+        }
+        assert!(lock(&names.0).is_empty());
+        let first = names.take(None, "a");
+        drop(names.take(None, "a"));
+        assert_eq!(lock(&names.0)[&None].len(), 1, "it is in use");
+        first.note(SessionId::generate());
+        drop(first);
+        assert!(names.remove(None, "a").is_some());
+    }
+
+    #[test]
+    fn names_of_one_key_push_out_their_own_only() {
+        let names = Names::default();
+        let other = Some(KeyId::from(uuid::Uuid::from_u128(7)));
+        let take = |owner, name: &str| names.take(owner, name).note(SessionId::generate());
+        take(other, "kept");
+        for number in 0..MAX_NAMES + 5 {
+            take(None, &number.to_string());
+        }
+        assert_eq!((lock(&names.0)[&None].len(), lock(&names.0)[&other].len()), (MAX_NAMES, 1));
+    }
 }

@@ -137,7 +137,7 @@ impl Reader<'_> {
                 }
                 // MEMOIZE, BINPUT, LONG_BINPUT
                 0x94 => {
-                    self.memo.insert(next_memo, self.top()?);
+                    self.remember(next_memo)?;
                     next_memo += 1;
                 }
                 b'q' => self.put(1)?,
@@ -223,6 +223,12 @@ impl Reader<'_> {
 
     fn put(&mut self, length: usize) -> Result<(), &'static str> {
         let name = self.unsigned(length)?;
+        self.remember(name)
+    }
+
+    /// Gives the top of the stack a name, which counts as a value.
+    fn remember(&mut self, name: u64) -> Result<(), &'static str> {
+        self.values = self.values.checked_sub(1).ok_or(TOO_MANY)?;
         self.memo.insert(name, self.top()?);
         Ok(())
     }

@@ -96,9 +96,11 @@ impl ScriptResult {
 
     /// Returns about how large it is, in bytes.
     fn size(&self) -> usize {
-        let Some(Execution { results, logs, .. }) = &self.execution else { return 0 };
-        let displayed: usize = results.iter().filter_map(Value::as_object).flat_map(Map::values).map(text_bytes).sum();
-        self.text.len() + displayed + logs.stdout.iter().chain(&logs.stderr).map(String::len).sum::<usize>()
+        let said = self.exception_str.as_ref().map_or(0, String::len);
+        let Some(Execution { results, logs, error, .. }) = &self.execution else { return said };
+        let objects = results.iter().chain(error).filter_map(Value::as_object);
+        let displayed: usize = objects.flat_map(Map::values).map(text_bytes).sum();
+        said + self.text.len() + displayed + logs.stdout.iter().chain(&logs.stderr).map(String::len).sum::<usize>()
     }
 }
 

@@ -31,8 +31,9 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 const MAX_SILENCE: Duration = Duration::from_secs(3600);
 /// Lifetime of an environment's session, which is opened anew when it has ended.
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// Messages that may wait while a step runs.
+/// Messages that may wait while a step runs, and their bytes.
 const MAX_WAITING: usize = 8;
+const MAX_WAITING_BYTES: usize = 1 << 20;
 /// Code of the end of a connection that did what it was for.
 const NORMAL: u16 = 1000;
 /// Code of the end of a connection whose client says what it may not.
@@ -128,10 +129,12 @@ impl Environment {
                         tokio::select! {
                             answer = &mut work => break answer,
                             text = socket.next() => {
-                                if waiting.len() >= MAX_WAITING {
+                                let text = text?;
+                                let held: usize = waiting.iter().map(|text: &Utf8Bytes| text.len()).sum();
+                                if waiting.len() >= MAX_WAITING || held + text.len() > MAX_WAITING_BYTES {
                                     return Ok((VIOLATION, "too many messages at once"));
                                 }
-                                waiting.push_back(text?);
+                                waiting.push_back(text);
                             }
                         }
                     }
@@ -149,7 +152,7 @@ impl Environment {
         let read = |text: &[u8]| {
             serde_json::from_slice(text).map_err(|error| Failure::Invalid(format!("Invalid JSON: {error}")))
         };
-        self.reader.parse(Bytes::from(text), read).await.map_err(|failure: Failure| match failure {
+        self.reader.for_message().parse(Bytes::from(text), read).await.map_err(|failure: Failure| match failure {
             Failure::Invalid(message) => Told { code: "INVALID_JSON", message },
             failure => failure.into(),
         })

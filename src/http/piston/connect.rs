@@ -1,12 +1,13 @@
 //! `GET /connect`: a program whose input and output go over a WebSocket while it runs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::{Utf8Bytes, WebSocketUpgrade};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use proofbox_memory::Next;
@@ -21,9 +22,9 @@ use super::execute::{ExecuteRequest, most, program_of};
 use super::{LANGUAGE, python};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{Failure, Gone, ProgramLimits, Socket, until};
+use crate::http::programs::{Failure, Gone, ProgramLimits, Running, Socket, until};
 use crate::service::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionAsked, SessionCommand, overflow_note, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionAsked, overflow_note, script_of_words,
 };
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -37,8 +38,9 @@ const MAX_SILENCE: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Lifetime of a session that is not used: it ends by itself when it could not be ended.
 const IDLE: Duration = Duration::from_secs(60);
-/// Pieces of input that may wait.
+/// Pieces of input that may wait, and their bytes.
 const MAX_INPUTS: usize = 64;
+const MAX_INPUT_BYTES: usize = 1 << 20;
 /// File of a program that has no name of its own.
 const MAIN: &str = "main.py";
 
@@ -137,16 +139,17 @@ impl Conversation<'_> {
         ran
     }
 
-    /// Waits for a message.
-    async fn next(&mut self) -> Result<Said, Ended> {
-        let text = self.socket.next().await?;
+    /// Reads a message. It has been taken from the socket: dropping this loses it.
+    fn read(&self, text: Utf8Bytes) -> impl Future<Output = Result<Said, Ended>> + Send + use<> {
+        let reader = self.reader.for_message();
         let read = |text: &[u8]| serde_json::from_slice(text).map_err(|error| PistonError::bad(error.to_string()));
-        Ok(self.reader.parse(Bytes::from(text), read).await?)
+        async move { Ok(reader.parse(Bytes::from(text), read).await?) }
     }
 
     async fn init(&mut self) -> Result<ExecuteRequest, Ended> {
         loop {
-            match self.next().await? {
+            let text = self.socket.next().await?;
+            match self.read(text).await? {
                 Said::Init(asked) => return Ok(*asked),
                 Said::Data { .. } | Said::Signal { .. } => return Err(Ended::Close(TOO_EARLY)),
                 Said::Other => {}
@@ -175,8 +178,8 @@ impl Conversation<'_> {
         loop {
             tokio::select! {
                 opened = &mut open => return Ok(opened?.id),
-                said = self.next() => match said? {
-                    Said::Data { stream, data } if stream == "stdin" && waiting.len() < MAX_INPUTS => {
+                text = self.socket.next() => match self.read(text?).await? {
+                    Said::Data { stream, data } if stream == "stdin" && has_room(waiting, &data) => {
                         waiting.push(data.into());
                     }
                     said => check(said)?,
@@ -190,7 +193,8 @@ impl Conversation<'_> {
         let version = python(self.shared).to_owned();
         self.socket.send(&json!({"type": "runtime", "language": LANGUAGE, "version": version})).await?;
         self.socket.send(&json!({"type": "stage", "stage": "run"})).await?;
-        let words = ["python3", MAIN].into_iter().chain(program.args.iter().map(String::as_str));
+        let main = source_name(&program);
+        let words = ["python3", &*main].into_iter().chain(program.args.iter().map(String::as_str));
         let command = Command { script: script_of_words(words), stdin: Stdin::Open, ..Command::default() };
         let asked = CommandAsked { command, ..CommandAsked::default() };
         let sessions = &self.shared.service.sessions;
@@ -198,16 +202,20 @@ impl Conversation<'_> {
             until(Instant::now() + MAX_WAIT, || sessions.start_command(session, asked.clone())).await?;
         let running = Running(Arc::clone(&command));
         let (sender, mut inputs) = mpsc::channel(MAX_INPUTS);
+        let inputs_held = Arc::new(AtomicUsize::new(0));
+        let sender = Inputs { sender, held: Arc::clone(&inputs_held) };
         for data in waiting {
-            let _ = sender.try_send(data);
+            let _ = sender.send(data);
         }
         // Input waits until the program reads it, and output must not.
         let feed = {
             let (sessions, command) = (Arc::clone(sessions), Arc::clone(&command));
             async move {
                 while let Some(input) = inputs.recv().await {
+                    let length = input.len();
                     // What a program that has ended is told is nobody's.
                     let _ = sessions.command_input(session, &command, Some(input)).await;
+                    inputs_held.fetch_sub(length, Ordering::Relaxed);
                 }
             }
         };
@@ -220,7 +228,7 @@ impl Conversation<'_> {
         &mut self,
         running: &Running,
         mut events: CommandEvents,
-        inputs: mpsc::Sender<Bytes>,
+        inputs: Inputs,
     ) -> Result<CommandEnd, Ended> {
         let (mut stdout, mut stderr) = (Text::default(), Text::default());
         loop {
@@ -236,11 +244,8 @@ impl Conversation<'_> {
                     }
                     None => return Ok(CommandEnd::SessionEnded),
                 },
-                said = self.next() => match said? {
-                    Said::Data { stream, data } if stream == "stdin" => {
-                        let full = |_| PistonError::bad("the program does not read its input");
-                        inputs.try_send(data.into()).map_err(full)?;
-                    }
+                text = self.socket.next() => match self.read(text?).await? {
+                    Said::Data { stream, data } if stream == "stdin" => inputs.send(data.into())?,
                     Said::Signal { signal } => match signal_named(&signal) {
                         Some(Some(signal)) => running.0.kill(signal),
                         // Piston passes none on.
@@ -278,6 +283,30 @@ impl Conversation<'_> {
         self.socket.send(&json!({"type": "exit", "stage": "run", "code": code, "signal": signal})).await?;
         Ok(())
     }
+}
+
+/// Input that waits until the program reads it, and how many bytes it has.
+struct Inputs {
+    sender: mpsc::Sender<Bytes>,
+    held: Arc<AtomicUsize>,
+}
+
+impl Inputs {
+    fn send(&self, data: Bytes) -> Result<(), PistonError> {
+        let full = || PistonError::bad("the program does not read its input");
+        let length = data.len();
+        if self.held.load(Ordering::Relaxed) + length > MAX_INPUT_BYTES {
+            return Err(full());
+        }
+        self.held.fetch_add(length, Ordering::Relaxed);
+        self.sender.try_send(data).map_err(|_| full())
+    }
+}
+
+/// Returns whether a further piece of input may wait.
+fn has_room(waiting: &[Bytes], data: &str) -> bool {
+    let held: usize = waiting.iter().map(Bytes::len).sum();
+    waiting.len() < MAX_INPUTS && held + data.len() <= MAX_INPUT_BYTES
 }
 
 /// Checks a message that is no input for the program's standard input.
@@ -337,15 +366,6 @@ fn signal_named(name: &str) -> Option<Option<Signal>> {
     }
 }
 
-/// Program that runs. Dropping it ends the program.
-struct Running(Arc<SessionCommand>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill(Signal::Kill);
-    }
-}
-
 /// Text of a stream, whose characters may arrive in parts.
 #[derive(Default)]
 struct Text(Vec<u8>);
@@ -369,11 +389,17 @@ impl Text {
     }
 }
 
-/// Returns the files of a session in which a program runs: its own, and its source as [`MAIN`].
+/// Returns the name of a program's source, which none of its files has.
+fn source_name(program: &Program) -> String {
+    let is_taken = |name: &str| program.files.iter().any(|file| file.path.trim_start_matches("./") == name);
+    let others = (1..).map(|number| format!("main_{number}.py"));
+    std::iter::once(MAIN.to_owned()).chain(others).find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+/// Returns the files of a session in which a program runs: its own, and its source.
 fn files_with_source(program: &Program) -> Vec<File> {
     let mut files = program.files.clone();
-    files.retain(|file| file.path != MAIN);
-    files.push(File { path: MAIN.to_owned(), content: program.code.clone().into_bytes() });
+    files.push(File { path: source_name(program), content: program.code.clone().into_bytes() });
     files
 }
 
@@ -388,6 +414,22 @@ mod tests {
         assert_eq!(text.push(b"\xa4b"), "\u{e4}b");
         assert_eq!(text.push(b"\xe2\x82"), "");
         assert_eq!(text.take_rest(), "\u{fffd}");
+    }
+
+    #[test]
+    fn input_that_waits_is_bounded() {
+        let waiting = vec![Bytes::from(vec![b'x'; MAX_INPUT_BYTES - 1])];
+        assert!(has_room(&waiting, "y") && !has_room(&waiting, "yy"));
+        let (sender, _receiver) = mpsc::channel(MAX_INPUTS);
+        let inputs = Inputs { sender, held: Arc::default() };
+        assert!(inputs.send(waiting[0].clone()).is_ok() && inputs.send(Bytes::from("yy")).is_err());
+    }
+
+    #[test]
+    fn a_source_takes_the_name_of_no_file() {
+        let file = |path: &str| File { path: path.to_owned(), content: Vec::new() };
+        let program = Program { files: vec![file("main.py"), file("./main_1.py")], ..Program::default() };
+        assert_eq!(source_name(&program), "main_2.py");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod keep_alive;
 mod socket;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -25,10 +26,11 @@ use tokio::time::Instant;
 use super::AppState;
 use super::body::{BodyError, WholeBody};
 use super::extract::Object;
-use crate::service::{Execution, RequestDigest, UnansweredError};
+use crate::service::{Execution, RequestDigest, SessionCommand, UnansweredError};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling, Limits};
 use proofbox_types::program::Program;
+use proofbox_types::session::Signal;
 use proofbox_types::status::{FailureClass, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
 
@@ -115,6 +117,15 @@ impl Ending {
                 code => Self::Exited(code),
             },
         }
+    }
+}
+
+/// Program that runs in a session. Dropping it ends the program.
+pub struct Running(pub Arc<SessionCommand>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill(Signal::Kill);
     }
 }
 
