@@ -16,6 +16,7 @@ mod nemo_skills;
 mod open_instruct;
 mod open_r1;
 mod openenv;
+mod output;
 mod pace;
 mod piston;
 mod programs;

@@ -1,20 +1,20 @@
 //! Cells in bash: each is a command of the sandbox, in a shell of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::response::Response;
 use futures_util::{Stream, stream};
 use proofbox_memory::Next;
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{Command, Signal};
+use proofbox_types::session::Command;
 use serde_json::{Value, json};
 
 use super::error::E2bError;
 use super::execute::{KEEP_ALIVE, output, streamed, told};
 use super::{E2b, control, json_ascii};
-use crate::service::{CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionCommand, overflow_note};
+use crate::http::output::{Running, StreamText};
+use crate::service::{CommandAsked, CommandEnd, CommandEvent, CommandEvents, overflow_note};
 
 /// Runs a cell.
 pub async fn execute(
@@ -28,44 +28,12 @@ pub async fn execute(
     let asked = CommandAsked { command, ..CommandAsked::default() };
     let started = e2b.shared.service.sessions.start_command(sandbox, asked).await;
     let (command, events) = started.map_err(|error| E2bError::of_sandbox(&sandbox.simple(), error))?;
-    Ok(streamed(lines(Cell(command), events)))
+    Ok(streamed(lines(Running(command), events)))
 }
 
-/// Running cell. Dropping it ends the command.
-struct Cell(Arc<SessionCommand>);
-
-impl Drop for Cell {
-    fn drop(&mut self) {
-        self.0.kill(Signal::Kill);
-    }
-}
-
-/// Text of a stream, whose characters may arrive in parts.
-#[derive(Default)]
-struct Text(Vec<u8>);
-
-impl Text {
-    /// Adds bytes, and returns what is whole.
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.0.extend_from_slice(bytes);
-        let mut whole = self.0.len();
-        if let Some(last) = self.0.utf8_chunks().last()
-            && std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none())
-        {
-            whole -= last.invalid().len();
-        }
-        let rest = self.0.split_off(whole);
-        String::from_utf8_lossy(&std::mem::replace(&mut self.0, rest)).into_owned()
-    }
-
-    fn take_rest(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.0)).into_owned()
-    }
-}
-
-fn lines(cell: Cell, events: CommandEvents) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
+fn lines(cell: Running, events: CommandEvents) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
     let begin = json!({"type": "number_of_executions", "execution_count": 1});
-    let state = Some((cell, events, Text::default(), Text::default(), Some(begin)));
+    let state = Some((cell, events, StreamText::default(), StreamText::default(), Some(begin)));
     stream::unfold(state, |state| async move {
         let (cell, mut events, mut stdout, mut stderr, begin) = state?;
         if let Some(begin) = begin {
@@ -113,21 +81,15 @@ fn error_of(end: &CommandEnd) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use futures_util::StreamExt;
     use proofbox_memory::Budget;
-    use proofbox_types::session::CommandOutcome;
+    use proofbox_types::session::{CommandOutcome, Signal};
     use proofbox_types::status::FailureClass;
 
     use super::*;
-
-    #[test]
-    fn characters_stay_whole() {
-        let mut text = Text::default();
-        assert_eq!(text.push(b"a\xc3"), "a");
-        assert_eq!(text.push(b"\xa4b\xff"), "äb\u{fffd}");
-        assert_eq!(text.push(b"\xe2\x82"), "");
-        assert_eq!(text.take_rest(), "\u{fffd}");
-    }
+    use crate::service::SessionCommand;
 
     fn running() -> Arc<SessionCommand> {
         let budget = Budget::new(1 << 20).account(None);
@@ -142,7 +104,7 @@ mod tests {
         let class = FailureClass::NonzeroExit;
         let outcome = CommandOutcome { exit_code: 3, class, fuel: 0, stdout_bytes: 3, stderr_bytes: 0 };
         command.tell(CommandEvent::Ended(CommandEnd::Exited(outcome)));
-        let told: Vec<_> = lines(Cell(command), events).map(|line| line.expect("the sandbox lives")).collect().await;
+        let told: Vec<_> = lines(Running(command), events).map(|line| line.expect("the sandbox lives")).collect().await;
         let told = String::from_utf8(told.concat()).expect("ASCII");
         let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let kinds: Vec<_> = told.iter().map(|line| line["type"].as_str().expect("a type")).collect();
@@ -154,7 +116,7 @@ mod tests {
     async fn a_cell_that_nobody_reads_is_killed() {
         let command = running();
         let killed = Arc::clone(&command);
-        drop(lines(Cell(Arc::clone(&command)), command.listen()));
+        drop(lines(Running(Arc::clone(&command)), command.listen()));
         assert_eq!(killed.killed().await, CommandEnd::Killed(Signal::Kill));
     }
 }

@@ -16,6 +16,7 @@ use serde_json::{Value as Json, json};
 use super::error::{E2bError, Kind};
 use super::process::cut_note;
 use super::{E2b, bash, body, contexts, json_ascii, time};
+use crate::http::output::unquoted;
 use crate::service::{
     CallEvent, CallItem, CallStream, CellAsked, CellExecution, SessionError, SessionManager, overflow_note,
 };
@@ -342,12 +343,6 @@ fn parsed(content: String) -> Content {
         return Content::AsItCame(raw.to_owned());
     }
     Content::Value(serde_json::from_str(&content).unwrap_or(Json::String(content)))
-}
-
-/// A string's text without its quotes.
-fn unquoted(text: &str) -> &str {
-    let within = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
-    within('\'').or_else(|| within('"')).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -43,14 +43,7 @@ impl NemoSkillsError {
 
 impl From<Failure> for NemoSkillsError {
     fn from(failure: Failure) -> Self {
-        let status = match failure {
-            Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failure::Unsupported(_) => StatusCode::BAD_REQUEST,
-            Failure::Refused(_) => StatusCode::FORBIDDEN,
-            Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Failure::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Failure::Late(_) => StatusCode::BAD_GATEWAY,
-        };
+        let status = failure.status(StatusCode::UNPROCESSABLE_ENTITY, StatusCode::BAD_GATEWAY);
         Self { status, message: failure.message().to_owned() }
     }
 }

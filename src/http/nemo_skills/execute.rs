@@ -17,9 +17,10 @@ use super::NemoSkills;
 use super::error::NemoSkillsError;
 use super::names::{InUse, MAX_NAME_BYTES};
 use super::traceback::Verbosity;
+use crate::http::output::Running;
 use crate::http::programs::{
-    Asked, CellError, Ending, Failure, ProgramLimits, Run, Running, TimeLimit, answer, is_out_of_time, read,
-    stderr_with_reason, until,
+    Asked, CellError, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, is_out_of_time, read, stderr_with_reason,
+    until,
 };
 use crate::service::{
     CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandProgress, OutputRetention, RequestDigest,

@@ -12,15 +12,14 @@ mod traceback;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{Path, State};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 use axum::{Extension, Json, Router};
 use serde_json::{Value, json};
 
 use super::AppState;
-use super::programs::identify;
+use super::programs::admit;
 use error::NemoSkillsError;
 use names::Names;
 use proofbox_types::caller::Caller;
@@ -39,17 +38,9 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route("/execute", post(execute::execute))
         .route("/sessions", get(sessions))
         .route("/sessions/{name}", delete(end_session))
-        .route_layer(from_fn_with_state(shared.clone(), admit))
+        .route_layer(from_fn_with_state(shared.clone(), admit::<NemoSkillsError>))
         .route("/health", get(health))
         .with_state(nemo_skills)
-}
-
-/// Lets requests in: those of callers who may, while the service is up.
-async fn admit(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
-    match identify(&shared, &mut request) {
-        Ok(()) => next.run(request).await,
-        Err(failure) => NemoSkillsError::from(failure).into_response(),
-    }
 }
 
 async fn health() -> Json<Value> {

@@ -8,11 +8,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::OpenInstructError;
 use super::test_list::{case, list, source};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read, time_used};
+use crate::http::programs::{
+    Asked, DetailError, Failure, ProgramLimits, Run, TimeLimit, answer, part, read, time_used,
+};
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{Program, PythonTests};
 use proofbox_types::status::{FailureClass, IntegrityLevel, Status};
@@ -96,7 +97,7 @@ pub async fn test_program_stdio(
 }
 
 async fn answer_as(kind: Kind, shared: AppState, caller: Caller, request: Request) -> Response {
-    let work = async move { graded(kind, &shared, &caller, request).await.map_err(OpenInstructError::from) };
+    let work = async move { graded(kind, &shared, &caller, request).await.map_err(DetailError::from) };
     // That is no result, so nobody takes it for one.
     answer(work, |error| error.to_json()).await
 }

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::error::OpenR1Error;
 use crate::http::AppState;
-use crate::http::programs::{Asked, CellError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, until};
+use crate::http::output::unquoted;
+use crate::http::programs::{
+    Asked, CellError, DetailError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, until,
+};
 use crate::service::{CellAsked, CellExecution, SessionAsked};
 use proofbox_types::caller::Caller;
 use proofbox_types::session::{DEFAULT_CONTEXT, Display};
@@ -118,7 +120,7 @@ pub async fn execute_batch(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let work = async move { run(&shared, &caller, request).await.map_err(OpenR1Error::from) };
+    let work = async move { run(&shared, &caller, request).await.map_err(DetailError::from) };
     // That is no list of results, so nobody takes it for one.
     answer(work, |error| error.to_json()).await
 }
@@ -232,12 +234,6 @@ fn result(display: Display) -> Value {
     result.insert("is_main_result".to_owned(), display.is_main_result.into());
     result.insert("extra".to_owned(), if extra.is_empty() { Value::Null } else { Value::Object(extra) });
     Value::Object(result)
-}
-
-/// Returns the text of a string without its quotes, as E2B does.
-fn unquoted(text: &str) -> &str {
-    let within = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
-    within('\'').or_else(|| within('"')).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::AppState;
-use super::programs::{Failure, identify};
+use super::programs::identify;
 
 /// Builds the routes of this API flavour.
 pub fn routes(shared: &AppState) -> Router<AppState> {
@@ -26,13 +26,7 @@ pub fn routes(shared: &AppState) -> Router<AppState> {
 /// Lets requests in: those of callers who may, while the service is up.
 async fn admit(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
     let Err(failure) = identify(&shared, &mut request) else { return next.run(request).await };
-    let status = match failure {
-        Failure::Invalid(_) | Failure::Unsupported(_) => StatusCode::BAD_REQUEST,
-        Failure::Refused(_) => StatusCode::FORBIDDEN,
-        Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        Failure::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Failure::Late(_) => StatusCode::SERVICE_UNAVAILABLE,
-    };
+    let status = failure.status(StatusCode::BAD_REQUEST, StatusCode::SERVICE_UNAVAILABLE);
     let mut response = (status, Json(json!({"detail": failure.message()}))).into_response();
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));

@@ -22,7 +22,8 @@ use super::execute::{ExecuteRequest, most, program_of};
 use super::{LANGUAGE, python};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{Failure, Gone, ProgramLimits, Running, Socket, until};
+use crate::http::output::{Running, StreamText};
+use crate::http::programs::{Failure, Gone, ProgramLimits, Socket, until};
 use crate::service::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionAsked, overflow_note, script_of_words,
 };
@@ -230,7 +231,7 @@ impl Conversation<'_> {
         mut events: CommandEvents,
         inputs: Inputs,
     ) -> Result<CommandEnd, Ended> {
-        let (mut stdout, mut stderr) = (Text::default(), Text::default());
+        let (mut stdout, mut stderr) = (StreamText::default(), StreamText::default());
         loop {
             tokio::select! {
                 event = events.recv() => match event {
@@ -366,29 +367,6 @@ fn signal_named(name: &str) -> Option<Option<Signal>> {
     }
 }
 
-/// Text of a stream, whose characters may arrive in parts.
-#[derive(Default)]
-struct Text(Vec<u8>);
-
-impl Text {
-    /// Adds bytes, and returns what is whole.
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.0.extend_from_slice(bytes);
-        let mut whole = self.0.len();
-        if let Some(last) = self.0.utf8_chunks().last()
-            && std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none())
-        {
-            whole -= last.invalid().len();
-        }
-        let rest = self.0.split_off(whole);
-        String::from_utf8_lossy(&std::mem::replace(&mut self.0, rest)).into_owned()
-    }
-
-    fn take_rest(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.0)).into_owned()
-    }
-}
-
 /// Returns the name of a program's source, which none of its files has.
 fn source_name(program: &Program) -> String {
     let is_taken = |name: &str| program.files.iter().any(|file| file.path.trim_start_matches("./") == name);
@@ -406,15 +384,6 @@ fn files_with_source(program: &Program) -> Vec<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn characters_stay_whole() {
-        let mut text = Text::default();
-        assert_eq!(text.push(b"a\xc3"), "a");
-        assert_eq!(text.push(b"\xa4b"), "\u{e4}b");
-        assert_eq!(text.push(b"\xe2\x82"), "");
-        assert_eq!(text.take_rest(), "\u{fffd}");
-    }
 
     #[test]
     fn input_that_waits_is_bounded() {

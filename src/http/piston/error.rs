@@ -35,13 +35,7 @@ impl PistonError {
 impl<E: Into<Failure>> From<E> for PistonError {
     fn from(error: E) -> Self {
         let failure = error.into();
-        let status = match failure {
-            Failure::Invalid(_) | Failure::Unsupported(_) => StatusCode::BAD_REQUEST,
-            Failure::Refused(_) => StatusCode::FORBIDDEN,
-            Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Failure::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Failure::Late(_) => StatusCode::SERVICE_UNAVAILABLE,
-        };
+        let status = failure.status(StatusCode::BAD_REQUEST, StatusCode::SERVICE_UNAVAILABLE);
         Self { status, message: failure.message().to_owned() }
     }
 }

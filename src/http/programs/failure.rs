@@ -1,6 +1,8 @@
 //! Failures of requests that run whole programs. Each flavour says them in the words and the status codes of its own
 //! protocol.
 
+use axum::http::StatusCode;
+
 use crate::http::body::BodyError;
 use crate::http::error::Denied;
 use crate::sandbox::RequestError;
@@ -27,6 +29,18 @@ impl Failure {
     /// Makes the failure of a request to a service that is going down.
     pub fn draining() -> Self {
         Self::Late("the service is going down; send it again".to_owned())
+    }
+
+    /// Returns the status code of an answer; `invalid` and `late` are a protocol's own for these two.
+    pub fn status(&self, invalid: StatusCode, late: StatusCode) -> StatusCode {
+        match self {
+            Self::Invalid(_) => invalid,
+            Self::Unsupported(_) => StatusCode::BAD_REQUEST,
+            Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Late(_) => late,
+        }
     }
 
     /// Returns what is said to the client.

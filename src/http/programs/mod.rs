@@ -2,21 +2,24 @@
 //! in URLs.
 //!
 //! - `cells`: cells in sessions;
+//! - `detail_error`: errors of the flavours whose services say `{"detail": message}`;
 //! - `failure`: failures, which each flavour says in its own words;
 //! - `keep_alive`: answers that are long in coming;
 //! - `socket`: WebSockets.
 
 mod cells;
+mod detail_error;
 mod failure;
 mod keep_alive;
 mod socket;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::DeserializeOwned;
@@ -26,15 +29,15 @@ use tokio::time::Instant;
 use super::AppState;
 use super::body::{BodyError, WholeBody};
 use super::extract::Object;
-use crate::service::{Execution, RequestDigest, SessionCommand, UnansweredError};
+use crate::service::{Execution, RequestDigest, UnansweredError};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::{AskedLimits, Ceiling, Limits};
 use proofbox_types::program::Program;
-use proofbox_types::session::Signal;
 use proofbox_types::status::{FailureClass, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
 
 pub use cells::{CellError, is_out_of_time, until};
+pub use detail_error::DetailError;
 pub use failure::Failure;
 pub use keep_alive::{answer, answer_with};
 pub use socket::{Gone, Socket};
@@ -117,15 +120,6 @@ impl Ending {
                 code => Self::Exited(code),
             },
         }
-    }
-}
-
-/// Program that runs in a session. Dropping it ends the program.
-pub struct Running(pub Arc<SessionCommand>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill(Signal::Kill);
     }
 }
 
@@ -296,6 +290,19 @@ pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure>
     let caller = shared.caller(request.headers())?;
     request.extensions_mut().insert(caller);
     Ok(())
+}
+
+/// Lets requests in: those of callers who may, while the service is up. `E` says in a flavour's words why another is
+/// refused.
+pub async fn admit<E: From<Failure> + IntoResponse>(
+    State(shared): State<AppState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match identify(&shared, &mut request) {
+        Ok(()) => next.run(request).await,
+        Err(failure) => E::from(failure).into_response(),
+    }
 }
 
 /// Moves a key that is the password of the URL to where keys are.

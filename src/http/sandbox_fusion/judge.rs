@@ -8,12 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::error::FusionError;
 use super::rows::{Case, Class, Row, TestConfig, is_same_output, without_main};
 use super::run_code::{RunCodeAnswer, unsupported};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{Asked, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
+use crate::http::programs::{Asked, DetailError, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
 use crate::service::{Execution, RequestDigest};
 use proofbox_completion::names_tested;
 use proofbox_types::caller::Caller;
@@ -72,14 +71,14 @@ pub async fn list_datasets() -> Json<Value> {
 }
 
 /// Returns the ids of rows.
-pub async fn list_ids(request: Request) -> Result<Json<Value>, FusionError> {
+pub async fn list_ids(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: Asked<DatasetRequest> = read(request).await?;
     Class::of(&asked.body.config)?;
     Ok(Json(Row::all(&mut asked.body.config)?.iter().map(Row::id).collect()))
 }
 
 /// Returns the prompts of rows.
-pub async fn get_prompts(request: Request) -> Result<Json<Value>, FusionError> {
+pub async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: Asked<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let rows = Row::all(&mut asked.body.config)?;
@@ -88,7 +87,7 @@ pub async fn get_prompts(request: Request) -> Result<Json<Value>, FusionError> {
 }
 
 /// Returns the prompt of a row.
-pub async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, FusionError> {
+pub async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: Asked<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let row = Row::only(&mut asked.body.config)?;
@@ -111,7 +110,7 @@ pub async fn submit(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let work = async move { graded(&shared, &caller, request).await.map_err(FusionError::from) };
+    let work = async move { graded(&shared, &caller, request).await.map_err(DetailError::from) };
     // That is no result, so nobody takes it for one.
     answer(work, |error| error.to_json()).await
 }

@@ -12,11 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::error::FusionError;
 use super::run_code::{CommandResult, CommandStatus, RunStatus, files_of};
 use crate::http::AppState;
 use crate::http::programs::{
-    Asked, CellError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, time_used, until,
+    Asked, CellError, DetailError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, time_used, until,
 };
 use crate::service::{CellAsked, CellExecution, SessionAsked};
 use proofbox_types::caller::Caller;
@@ -90,7 +89,7 @@ pub async fn run_jupyter(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let work = async move { run(&shared, &caller, request).await.map_err(FusionError::from) };
+    let work = async move { run(&shared, &caller, request).await.map_err(DetailError::from) };
     answer(work, |error| RunJupyterAnswer::unanswered(error.message().to_owned())).await
 }
 

@@ -3,24 +3,19 @@
 //! - `run_code`: a program with its input;
 //! - `jupyter`: cells of a notebook, in a session that ends with the request;
 //! - `judge`: rows of data sets that come with the request: their prompts, and verdicts on answers to them;
-//! - `rows`: what is read of the rows;
-//! - `error`: errors, and their status codes.
+//! - `rows`: what is read of the rows.
 
-mod error;
 mod judge;
 mod jupyter;
 mod rows;
 mod run_code;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::AppState;
-use super::programs::identify;
-use error::FusionError;
+use super::programs::{DetailError, admit};
 
 /// Builds the routes of this API flavour.
 pub fn routes(shared: &AppState) -> Router<AppState> {
@@ -35,15 +30,7 @@ pub fn routes(shared: &AppState) -> Router<AppState> {
         .route("/get_metrics", post(judge::get_metrics))
         .route("/get_metrics_function", post(judge::get_metrics_function))
         .route("/v1/ping", get(ping))
-        .route_layer(from_fn_with_state(shared.clone(), admit))
-}
-
-/// Lets requests in: those of callers who may, while the service is up.
-async fn admit(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
-    match identify(&shared, &mut request) {
-        Ok(()) => next.run(request).await,
-        Err(denied) => FusionError::from(denied).into_response(),
-    }
+        .route_layer(from_fn_with_state(shared.clone(), admit::<DetailError>))
 }
 
 async fn ping() -> &'static str {

@@ -9,9 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use super::error::FusionError;
 use crate::http::AppState;
-use crate::http::programs::{Asked, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, read, stderr_with_reason};
+use crate::http::programs::{
+    Asked, DetailError, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, read, stderr_with_reason,
+};
 use crate::service::Execution;
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{File, Program};
@@ -154,7 +155,7 @@ pub async fn run_code(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    let work = async move { run(&shared, &caller, request).await.map_err(FusionError::from) };
+    let work = async move { run(&shared, &caller, request).await.map_err(DetailError::from) };
     answer(work, |error| RunCodeAnswer::unanswered(error.message().to_owned())).await
 }
 

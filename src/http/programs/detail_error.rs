@@ -1,5 +1,7 @@
-//! Errors of this API flavour. Its clients know one status that means "not now": 504. verl takes every other for a
-//! program that fails, so whatever is not the request's own fault is a 504.
+//! Errors of the flavours whose services say `{"detail": message}`.
+//!
+//! Their clients know one status that means "not now": 504. They take every other for a program that fails, so whatever
+//! is not the request's own fault is a 504.
 
 use std::time::Duration;
 
@@ -8,22 +10,22 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::http::programs::Failure;
+use super::Failure;
 
 /// Time after which a client is told to try again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// An error as SandboxFusion's clients read it.
+/// An error as clients of SandboxFusion, open-instruct and open-r1 read it.
 #[derive(Debug)]
-pub struct FusionError(Failure);
+pub struct DetailError(Failure);
 
-impl<E: Into<Failure>> From<E> for FusionError {
+impl<E: Into<Failure>> From<E> for DetailError {
     fn from(error: E) -> Self {
         Self(error.into())
     }
 }
 
-impl FusionError {
+impl DetailError {
     /// Returns what is said to the client.
     pub fn message(&self) -> &str {
         self.0.message()
@@ -35,16 +37,9 @@ impl FusionError {
     }
 }
 
-impl IntoResponse for FusionError {
+impl IntoResponse for DetailError {
     fn into_response(self) -> Response {
-        let status = match self.0 {
-            Failure::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Failure::Unsupported(_) => StatusCode::BAD_REQUEST,
-            Failure::Refused(_) => StatusCode::FORBIDDEN,
-            Failure::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Failure::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Failure::Late(_) => StatusCode::GATEWAY_TIMEOUT,
-        };
+        let status = self.0.status(StatusCode::UNPROCESSABLE_ENTITY, StatusCode::GATEWAY_TIMEOUT);
         let mut response = (status, Json(self.to_json())).into_response();
         if status == StatusCode::GATEWAY_TIMEOUT {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
