@@ -23,7 +23,8 @@ pub fn python(folder: &str, program: &str, server: &Server) -> Command {
     let source = root().join("tests").join(folder);
     let site = packages(folder, "python3", &source.join("requirements.txt"), &[]);
     let mut command = Command::new("python3");
-    command.arg("-B").arg(source.join(program)).env("PYTHONPATH", site).env("PROOFBOX_URL", &server.url);
+    let path = std::env::join_paths([site, root().join("tests/clients")]).expect("no colons");
+    command.arg("-B").arg(source.join(program)).env("PYTHONPATH", path).env("PROOFBOX_URL", &server.url);
     command
 }
 

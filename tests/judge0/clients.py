@@ -10,17 +10,12 @@ import urllib.parse
 import urllib.request
 
 import judge0
+from checks import check, run_checks
 from judge0 import Status, Submission, TestCase
 
 BASE = os.environ["PROOFBOX_URL"] + "/judge0"
 CLIENT = judge0.Client(BASE, {"X-Auth-Token": os.environ["PROOFBOX_KEY"]})
 PYTHON = judge0.LanguageAlias.PYTHON
-CHECKS = []
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 def ask(method, path, body=None, key=os.environ["PROOFBOX_KEY"], **query):
@@ -148,12 +143,5 @@ def what_is_wrong_is_said_by_field():
     assert ask("GET", "/about", key="wrong")[0] == 401
 
 
-def main():
-    for function in CHECKS:
-        print(function.__name__, flush=True)
-        function()
-    print(f"{len(CHECKS)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_checks()

@@ -9,6 +9,7 @@ import uuid
 
 import httpx  # noqa: E402
 import pytest  # noqa: E402
+from checks import check, run_checks  # noqa: E402
 from sources import NEMO_SKILLS, stand_in  # noqa: E402
 
 FOLDER = NEMO_SKILLS.unpack()
@@ -25,12 +26,6 @@ from nemo_skills.code_execution.sandbox import get_sandbox  # noqa: E402
 OTHERS = "lean4 or minif2f or ioi or code_exec_eval"
 # Tests that expect the traceback of another version of Python, letter by letter.
 TRACEBACKS = ["test_execution_error[python]", "test_execution_error[pypy3]", "test_syntax_error"]
-CHECKS = []
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 def run(*cells, **options):
@@ -140,12 +135,5 @@ def what_is_not_here_is_refused_as_a_result():
     assert httpx.delete(f"{URL}/sessions/{uuid.uuid4()}").status_code == 404
 
 
-def main():
-    for function in CHECKS:
-        print(function.__name__, flush=True)
-        function()
-    print(f"{len(CHECKS)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_checks()

@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import requests
+from checks import check, run_checks
 from sources import OPEN_INSTRUCT, stand_in
 
 FOLDER = OPEN_INSTRUCT.unpack()
@@ -30,14 +31,8 @@ import importlib  # noqa: E402
 code_utils = importlib.import_module("open_instruct.code_utils.code_utils")
 
 BASE = os.environ["PROOFBOX_URL"] + "/open-instruct"
-CHECKS = []
 ADD = "def add(a, b):\n    return a + b\n"
 DOUBLE = "for line in iter(input, ''):\n    print(2 * int(line))\n"
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 def score(answer, label, kind="test_program", limit=1.0, threshold=0.0, penalty=False):
@@ -154,12 +149,5 @@ def what_is_no_request_is_refused():
     assert many[0] == 413 and "at most 10000" in many[1]["detail"], many
 
 
-def main():
-    for function in CHECKS:
-        print(function.__name__, flush=True)
-        function()
-    print(f"{len(CHECKS)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_checks()

@@ -7,6 +7,7 @@ import sys
 
 import requests
 from e2b_code_interpreter.models import Execution, ExecutionError
+from checks import check, run_checks
 from sources import OPEN_R1, parent, stand_in
 
 PACKAGE = OPEN_R1.unpack() / "src/open_r1"
@@ -21,12 +22,6 @@ routed_sandbox = importlib.import_module("open_r1.utils.routed_sandbox")
 
 URL = os.environ["PROOFBOX_URL"] + "/open-r1"
 ROUTER = URL.split("://")[1]
-CHECKS = []
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 def post(scripts, languages=None, **more):
@@ -113,12 +108,5 @@ def what_is_no_request_is_refused():
     assert status == 413 and "at most 4096" in said["detail"], said
 
 
-def main():
-    for function in CHECKS:
-        print(function.__name__, flush=True)
-        function()
-    print(f"{len(CHECKS)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_checks()

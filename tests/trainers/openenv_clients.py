@@ -5,6 +5,7 @@ import importlib.util
 import os
 import sys
 
+from checks import check, run_checks
 from sources import OPENENV, parent
 
 [FOLDER] = importlib.util.find_spec("openenv").submodule_search_locations
@@ -17,12 +18,6 @@ from coding_env import CodeAction, CodingEnv  # noqa: E402
 from openenv.core.generic_client import GenericEnvClient  # noqa: E402
 
 URL = os.environ["PROOFBOX_URL"] + "/openenv"
-CHECKS = []
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 @check
@@ -92,12 +87,5 @@ def a_limit_ends_a_step_and_not_the_environment():
         assert env.step(CodeAction(code="1 + 1")).observation.stdout == "2"
 
 
-def main():
-    for function in CHECKS:
-        print(function.__name__, flush=True)
-        function()
-    print(f"{len(CHECKS)} passed, 0 failed")
-
-
 if __name__ == "__main__":
-    main()
+    run_checks()
