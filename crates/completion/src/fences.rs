@@ -142,6 +142,13 @@ struct Fence<'a> {
     rest: &'a str,
 }
 
+impl Fence<'_> {
+    /// Returns whether nothing stands behind the fence but end marks of models.
+    fn is_bare(&self) -> bool {
+        self.rest.is_empty() || self.rest.starts_with(['<', '['])
+    }
+}
+
 /// Returns the fence of a line (CommonMark 0.31, 4.5; but for the indentation, which lists add to).
 fn fence_of(line: &str) -> Option<Fence<'_>> {
     let trimmed = line.trim_start_matches([' ', '\t']);
@@ -431,7 +438,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// What is known of the tags around reasoning below a line.
+/// State of the tags around reasoning below a line.
 #[derive(Clone, Copy)]
 enum Thoughts {
     /// Opening and closing ones may come in pairs.
@@ -510,7 +517,7 @@ fn end_at<'a>(line: &'a str, fence: &Fence<'_>) -> Option<(EndKind, &'a str)> {
     }
     let is_near = bare::indent(line) <= fence.indent + INDENT;
     // What models write right after the fence are their own end marks.
-    if other.rest.is_empty() || other.rest.starts_with(['<', '[']) {
+    if other.is_bare() {
         return Some((if is_near { EndKind::Close } else { EndKind::Loose }, ""));
     }
     if languages::is_known(tag_of(other.rest)) {
@@ -528,7 +535,7 @@ fn end_of_markdown<'a>(lines: &[&'a str], first: usize, fence: &Fence<'_>) -> En
         else {
             continue;
         };
-        if other.rest.is_empty() || other.rest.starts_with(['<', '[']) {
+        if other.is_bare() {
             if depth == 0 {
                 return End { line, rest: "", kind: EndKind::Close };
             }

@@ -39,7 +39,7 @@ pub struct Extraction {
 struct Found {
     block: Block,
     code: String,
-    /// What the text before it says of it.
+    /// Judgement of the text before the block.
     label: Label,
 }
 
@@ -172,8 +172,9 @@ fn version_of(found: &[Found], versions: &[usize]) -> Option<usize> {
     }
     let mut versions = versions.to_vec();
     let mut keep = |is_better: &dyn Fn(&Found) -> bool| {
-        if versions.iter().any(|index| is_better(&found[*index])) {
-            versions.retain(|index| is_better(&found[*index]));
+        let better: Vec<usize> = versions.iter().copied().filter(|index| is_better(&found[*index])).collect();
+        if !better.is_empty() {
+            versions = better;
         }
     };
     keep(&|found| found.label != Label::Wrong);

@@ -1,5 +1,7 @@
 //! Names that tests use of the program.
 
+use std::collections::BTreeSet;
+
 use proofbox_syntax::{MAX_DEPTH_INLINE, nests_too_deep};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprContext, Parameter, Stmt};
@@ -28,7 +30,7 @@ pub fn names_tested(source: &str) -> Vec<String> {
 #[derive(Default)]
 struct Names {
     used: Vec<String>,
-    own: std::collections::BTreeSet<String>,
+    own: BTreeSet<String>,
 }
 
 impl Names {

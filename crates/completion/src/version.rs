@@ -1,6 +1,6 @@
 //! Versions of a program: what the text says of a block, and what a block defines.
 
-/// What the text says of a block.
+/// Judgement of the text about a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     /// Nothing about its worth.

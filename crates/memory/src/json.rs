@@ -1,5 +1,7 @@
 //! Cost of JSON once it is parsed, estimated from its text.
 
+use proofbox_types::large_integers::{DIGITS, is_of_scalar, string_end};
+
 /// JSON values of one request. One takes some hundred bytes, however short its text.
 pub const MAX_VALUES: usize = 1_000_000;
 
@@ -67,8 +69,8 @@ impl JsonCost {
     }
 }
 
-/// Length above which a number may be read as an object with its digits.
-const LONG_NUMBER: usize = 17;
+/// Length behind its first character above which a number may be read as an object with its digits.
+const LONG_NUMBER: usize = DIGITS - 2;
 /// Values of such an object: itself, and two strings with what their names need.
 const TAGGED: usize = 4;
 
@@ -103,26 +105,6 @@ pub fn count_values(text: &[u8]) -> Result<usize, TooManyValues> {
         }
     }
     if count > MAX_VALUES { Err(TooManyValues) } else { Ok(count) }
-}
-
-fn is_of_scalar(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
-}
-
-/// Returns the index after the quote that ends a string.
-fn string_end(text: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(offset) = text[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        at += offset + 1;
-        if text[at - 1] == b'"' {
-            return at;
-        }
-        at += 1;
-        if at >= text.len() {
-            break;
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which way branches go: what was counted of a module (`count.rs`), kept so that it fits the next one.
+//! Directions of branches: counts of a module (`count.rs`), kept so that they fit the next one.
 //!
 //! A function is known by a hash of its code without what changes when a module is linked anew: indices of functions,
 //! globals and types, constants and addresses. A branch is known by its place among the branches of its function. A
@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use wasm_encoder::Encode;
 use wasmparser::{BlockType, FunctionBody, Operator};
 
 use crate::Error;
@@ -25,12 +26,12 @@ const BITS: usize = 2;
 /// Branches that one byte tells of.
 const PER_BYTE: usize = 8 / BITS;
 
-/// What is known of a branch.
+/// Hint for a branch: the way that it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// It is rarely taken, and what it leads to is rarely reached.
+    /// Rarely taken, to code that is rarely reached.
     Rarely,
-    /// It is mostly taken.
+    /// Taken most of the times.
     Mostly,
 }
 
@@ -50,7 +51,7 @@ pub struct BranchProfile {
     functions: BTreeMap<u64, Known>,
 }
 
-/// What is known of a function.
+/// Heat and hints of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
     /// Binary digits of how often its most frequent part was reached.
@@ -59,16 +60,16 @@ struct Known {
     hints: Vec<Option<Hint>>,
 }
 
-/// What makes a profile unreadable.
+/// Reason why a profile can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// It begins otherwise.
+    /// Beginning that is not the magic number.
     #[error("it is no profile of branches, or one of another version")]
     Magic,
-    /// It ends before its end.
+    /// Bytes that end too early.
     #[error("the profile of branches is cut off")]
     Truncated,
-    /// There is more after its end.
+    /// Bytes behind the last function.
     #[error("the profile of branches has {0} bytes too many")]
     TooLong(usize),
     /// Functions are not in order.
@@ -113,11 +114,11 @@ impl BranchProfile {
     /// Writes the profile.
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        push_number(&mut bytes, self.functions.len());
+        self.functions.len().encode(&mut bytes);
         for (hash, Known { heat, hints }) in &self.functions {
             bytes.extend_from_slice(&hash.to_le_bytes());
             bytes.push(*heat);
-            push_number(&mut bytes, hints.len());
+            hints.len().encode(&mut bytes);
             for hints in hints.chunks(PER_BYTE) {
                 let bits = |hint: &Option<Hint>| match hint {
                     None => 0,
@@ -183,14 +184,6 @@ fn number(rest: &mut &[u8]) -> Result<usize, ProfileError> {
         }
     }
     Err(ProfileError::Truncated)
-}
-
-fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7F) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }
 
 /// Returns whether hints can be given for an operator.

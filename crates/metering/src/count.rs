@@ -13,6 +13,7 @@ use wasmparser::{FunctionBody, ImportSectionReader, Operator, TypeRef};
 
 use crate::Error;
 use crate::branches::{BranchProfile, Hint, fingerprint, is_branch};
+use crate::rewrite::locals;
 use crate::sections::Sections;
 
 /// Name under which the memory with the counters is exported: 64-bit numbers, lowest byte first.
@@ -114,13 +115,8 @@ fn memories(sections: &Sections<'_>) -> Result<u32, Error> {
 /// the end of a block how often what follows it was reached.
 fn counting(body: &FunctionBody<'_>, parameters: u32, memory: u32, counters: &mut u64) -> Result<Function, Error> {
     let copy = &mut RoundtripReencoder;
-    let mut locals = Vec::new();
-    let mut condition = parameters;
-    for local in body.get_locals_reader()? {
-        let (number, kind) = local?;
-        locals.push((number, copy.val_type(kind)?));
-        condition += number;
-    }
+    let (mut locals, own) = locals(copy, body)?;
+    let condition = parameters + own;
     locals.push((1, ValType::I32));
     let mut function = Function::new(locals);
     // Adds what the local tells, or one.
@@ -167,17 +163,17 @@ fn depth_after(operator: &Operator<'_>, depth: usize) -> usize {
 /// Branch of a function, and what was counted of it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// Whether it is an `if`, whose body nothing else leads to.
+    /// True for an `if`, whose body nothing else leads to.
     is_if: bool,
-    /// How often it was reached.
+    /// Times that it was reached.
     reached: u64,
-    /// How often it was taken.
+    /// Times that it was taken.
     taken: u64,
-    /// How often what it leads to was reached, from wherever.
+    /// Times that its target was reached, from wherever.
     target: u64,
 }
 
-/// When a branch is said to go one way.
+/// Bounds up to which a way of a branch is rare.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     /// Share of the times a branch is reached, up to which the way that it goes is rare.
@@ -230,7 +226,7 @@ pub fn profile(module: &[u8], counts: &[u64], thresholds: Thresholds) -> Result<
 }
 
 impl Counted {
-    /// What is to be said of it, in a function whose most frequent part was reached so often.
+    /// Returns the hint for the branch, in a function whose most frequent part was reached so often.
     fn hint(self, most: u64, thresholds: Thresholds) -> Option<Hint> {
         let Self { is_if, reached, taken, target } = self;
         let rare = (reached as f64 * thresholds.branch).max(most as f64 * thresholds.function) as u64;

@@ -248,13 +248,7 @@ impl Writer {
     /// Returns a function without code, and the index of the local that keeps the length of a bulk operation, where it
     /// has one.
     fn new_function(&mut self, parameters: u32, body: &FunctionBody<'_>, bulk: bool) -> Result<(Function, u32), Error> {
-        let mut locals = Vec::new();
-        let mut count = 0;
-        for local in body.get_locals_reader()? {
-            let (number, kind) = local?;
-            locals.push((number, self.shift.val_type(kind)?));
-            count += number;
-        }
+        let (mut locals, count) = locals(&mut self.shift, body)?;
         if bulk {
             locals.push((1, ValType::I32));
         }
@@ -301,4 +295,18 @@ impl Cost {
             Self::Bytes(length) => code.local_get(length).i32_const(BULK_BYTES_LOG2).i32_shr_u().i64_extend_i32_u(),
         };
     }
+}
+
+/// Returns the locals of a function, and how many they are without its parameters.
+pub(crate) fn locals(
+    copy: &mut impl Reencode<Error = std::convert::Infallible>,
+    body: &FunctionBody<'_>,
+) -> Result<(Vec<(u32, ValType)>, u32), Error> {
+    let (mut locals, mut count) = (Vec::new(), 0);
+    for local in body.get_locals_reader()? {
+        let (number, kind) = local?;
+        locals.push((number, copy.val_type(kind)?));
+        count += number;
+    }
+    Ok((locals, count))
 }

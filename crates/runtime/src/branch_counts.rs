@@ -1,4 +1,4 @@
-//! Which way the branches of an image go, for a profile of them (`examples/branches.rs`): programs run in a module that
+//! Counts of the branches of an image, for a profile of them (`examples/branches.rs`): programs run in a module that
 //! counts (`proofbox_metering::count_branches`), which is compiled for this alone. No service does.
 
 use proofbox_metering::{BranchProfile, COUNTS, count_branches, meter, meter_with_hints};
@@ -15,7 +15,7 @@ use super::trusted::{block_on, trusted_limits};
 /// # Errors
 /// Returns an error when the module can't be compiled.
 pub fn compile(module: &[u8], profile: &BranchProfile) -> wasmtime::Result<Vec<u8>> {
-    let hinted = meter_with_hints(module, profile).map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+    let hinted = meter_with_hints(module, profile)?;
     engine::for_building()?.precompile_module(&hinted.module)
 }
 
@@ -30,10 +30,9 @@ pub fn run_all(
     programs: &[(String, Program)],
     mut each: impl FnMut(&str, &[u8]),
 ) -> wasmtime::Result<()> {
-    let counting = count_branches(module).and_then(|counting| meter(&counting));
-    let counting = counting.map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+    let counting = meter(&count_branches(module)?)?;
     let code = engine::for_building()?.precompile_module(&counting.module)?;
-    std::fs::write(&files.compiled, code).map_err(|error| wasmtime::Error::msg(error.to_string()))?;
+    std::fs::write(&files.compiled, code)?;
     let pool = InterpreterPool::for_building(files)?;
     let limits = Limits { memory_bytes: 2 << 30, ..trusted_limits() };
     let image = pool.image(None).map_err(wasmtime::Error::from)?;

@@ -71,7 +71,7 @@ pub fn branches() -> &'static [u8] {
     RECIPE.get_file(BRANCHES).map_or(&[], include_dir::File::contents)
 }
 
-/// Which way the branches of an interpreter go.
+/// Returns the profile of an interpreter's branches.
 ///
 /// # Errors
 /// Returns an error when the profile in the recipe is damaged.

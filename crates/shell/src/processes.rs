@@ -34,16 +34,7 @@ pub struct Processes {
     table: Mutex<Table>,
     memory: AtomicU64,
     /// Named pipes that are open, by the numbers of their inodes.
-    named_pipes: Mutex<NamedPipes>,
-}
-
-#[derive(Default)]
-struct NamedPipes(BTreeMap<u64, FifoPlace>);
-
-impl std::fmt::Debug for NamedPipes {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_set().entries(self.0.keys()).finish()
-    }
+    named_pipes: Mutex<BTreeMap<u64, FifoPlace>>,
 }
 
 #[derive(Debug, Default)]
@@ -129,12 +120,12 @@ impl Processes {
     /// Returns the named pipe of an inode; none when a script may not have so much memory.
     pub(crate) fn fifo(&self, inode: u64, used: &Arc<Use>) -> Option<Fifo> {
         let mut pipes = self.named_pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(fifo) = pipes.0.get(&inode).and_then(FifoPlace::get) {
+        if let Some(fifo) = pipes.get(&inode).and_then(FifoPlace::get) {
             return Some(fifo);
         }
         let fifo = Fifo::new(PIPE_BYTES, used.hold(PIPE_BYTES)?);
-        pipes.0.retain(|_, place| place.get().is_some());
-        pipes.0.insert(inode, fifo.place());
+        pipes.retain(|_, place| place.get().is_some());
+        pipes.insert(inode, fifo.place());
         Some(fifo)
     }
 

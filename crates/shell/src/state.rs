@@ -114,7 +114,7 @@ impl Streams {
 pub(super) enum Stream {
     Read(Reader),
     Write(Writer),
-    /// Both ends of a named pipe, as `<>` opens them.
+    /// Ends of a named pipe, as `<>` opens them.
     Both(Reader, Writer),
 }
 
@@ -124,6 +124,8 @@ pub(super) struct Job {
     pub(super) ended: Arc<AtomicI32>,
 }
 
+/// Exit code of a command whose reader is gone.
+pub(super) const BROKEN_PIPE: i32 = 141;
 /// No exit code yet.
 pub(super) const RUNNING: i32 = -1;
 

@@ -8,7 +8,7 @@ const TESTS: &str = "tests";
 /// Containers within each other that are read.
 const MAX_DEPTH: usize = 1000;
 /// Number of digits from which an integer may need more than 64 bits.
-const DIGITS: usize = 19;
+pub const DIGITS: usize = 19;
 
 /// Writes the integers beyond 64 bits in a JSON text as [tagged JSON](super::value), so that none becomes a float.
 pub fn tag_large_integers(text: &str) -> Cow<'_, str> {
@@ -57,7 +57,7 @@ fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
                 }
             }
             b'-' | b'0'..=b'9' => {
-                at += bytes[at..].iter().take_while(|byte| is_of_number(**byte)).count();
+                at += bytes[at..].iter().take_while(|byte| is_of_scalar(**byte)).count();
                 let number = &text[from..at];
                 if (everywhere || inside.is_some()) && is_large(number) {
                     tagged.push_str(&text[written..from]);
@@ -78,7 +78,8 @@ fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
     Cow::Owned(tagged)
 }
 
-fn is_of_number(byte: u8) -> bool {
+/// Returns whether a byte stands in numbers and words of JSON.
+pub fn is_of_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
@@ -92,18 +93,20 @@ fn is_large(number: &str) -> bool {
         && number.parse::<u64>().is_err()
 }
 
-/// Returns the index after the quote that ends a string.
-fn string_end(bytes: &[u8], from: usize) -> usize {
+/// Returns the index after the quote that ends a string of JSON.
+pub fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
-    while let Some(&byte) = bytes.get(at) {
+    while let Some(offset) = text[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        at += offset + 1;
+        if text[at - 1] == b'"' {
+            return at;
+        }
         at += 1;
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 1,
-            _ => {}
+        if at >= text.len() {
+            break;
         }
     }
-    bytes.len()
+    text.len()
 }
 
 #[cfg(test)]

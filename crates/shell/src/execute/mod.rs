@@ -16,7 +16,7 @@ pub(crate) use redirect::WriteAt;
 
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::processes::{KILL, Start, bit};
-use super::state::{Done, Shared, Shell, Stop, Streams};
+use super::state::{BROKEN_PIPE, Done, Shared, Shell, Stop, Streams};
 use super::streams::{Reader, Writer, pipe};
 use super::syntax::{Chain, Command, Kind, List, ListOp, Parser, Pipeline, SyntaxError};
 use super::terminal::{Terminal, TerminalSize, interact};
@@ -115,7 +115,7 @@ impl Shell {
             Ok(code) | Err(Stop::Exit(code) | Stop::Return(code) | Stop::Failed(code)) => code & 255,
             Err(Stop::Break(_) | Stop::Continue(_)) => 0,
             Err(Stop::Spent) => 137,
-            Err(Stop::Broken) => 141,
+            Err(Stop::Broken) => BROKEN_PIPE,
         }
     }
 

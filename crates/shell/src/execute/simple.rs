@@ -2,7 +2,7 @@
 
 use crate::bounds::MAX_LEVELS;
 use crate::programs;
-use crate::state::{Done, Function, Shell, Stop, Variable};
+use crate::state::{BROKEN_PIPE, Done, Function, Shell, Stop, Variable};
 use crate::syntax::{Assignment, Redirection, Word};
 use futures_util::future::{BoxFuture, Either, select};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl Shell {
                 Err(Stop::Failed(code)) => Ok(code),
                 // What is built in ends with its shell.
                 Err(Stop::Broken) if !programs::names::is_builtin(&name) && !self.functions.contains_key(&name) => {
-                    Ok(141)
+                    Ok(BROKEN_PIPE)
                 }
                 done => done,
             }

@@ -1,6 +1,6 @@
 //! Commands that `find` and `xargs` run.
 
-use crate::state::{Done, Shell, Stop};
+use crate::state::{BROKEN_PIPE, Done, Shell, Stop};
 
 /// Runs a command with more arguments.
 pub(super) async fn execute(shell: &mut Shell, mut words: Vec<String>, more: Vec<String>) -> Done {
@@ -14,7 +14,7 @@ pub(super) async fn execute(shell: &mut Shell, mut words: Vec<String>, more: Vec
     shell.level -= 1;
     match done {
         Err(Stop::Failed(code)) => Ok(code),
-        Err(Stop::Broken) => Ok(141),
+        Err(Stop::Broken) => Ok(BROKEN_PIPE),
         done => done,
     }
 }

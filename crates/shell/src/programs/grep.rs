@@ -266,9 +266,8 @@ impl Search {
     async fn content_of(&self, shell: &Shell, path: &str) -> Content {
         let mut start = Vec::new();
         // What is read from a named pipe is gone.
-        let is_pipe = shell.stat(path).is_ok_and(|entry| entry.kind == FileKind::NamedPipe);
         if self.binary_files != BinaryFiles::AreText
-            && !is_pipe
+            && !shell.stat(path).is_ok_and(|entry| entry.kind == FileKind::NamedPipe)
             && let Ok(mut reader) = shell.reader_of(path)
         {
             reader.read_into(&mut start, BINARY_START, None).await;

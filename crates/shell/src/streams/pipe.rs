@@ -18,6 +18,7 @@ pub fn pipe(capacity: usize) -> (Writer, Reader) {
 pub(crate) struct Fifo(Arc<Channel>);
 
 /// Place of a named pipe, which is there as long as one of its ends is open.
+#[derive(Debug)]
 pub(crate) struct FifoPlace(Weak<Channel>);
 
 impl FifoPlace {
@@ -99,6 +100,16 @@ impl Channel {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits until one end was opened more often than `seen`; `opened` counts how often it was.
+    fn poll_opened(&self, context: &Context<'_>, seen: Option<u64>, opened: fn(&State) -> u64) -> Poll<()> {
+        let mut state = self.lock();
+        if seen.is_none_or(|seen| opened(&state) > seen) {
+            return Poll::Ready(());
+        }
+        state.wait(context);
+        Poll::Pending
+    }
 }
 
 /// Read end of a pipe.
@@ -116,12 +127,7 @@ impl ReadEnd {
 
     /// Waits for the other end of a named pipe to be opened.
     pub(super) fn poll_opened(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.channel.lock();
-        if self.seen.is_none_or(|seen| state.writers_opened > seen) {
-            return Poll::Ready(());
-        }
-        state.wait(context);
-        Poll::Pending
+        self.channel.poll_opened(context, self.seen, |state| state.writers_opened)
     }
 
     /// Takes up to `most` bytes, through the first `stop` if one is given; none at the end.
@@ -194,12 +200,7 @@ impl WriteEnd {
 
     /// Waits for the other end of a named pipe to be opened.
     pub(super) fn poll_opened(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.channel.lock();
-        if self.seen.is_none_or(|seen| state.readers_opened > seen) {
-            return Poll::Ready(());
-        }
-        state.wait(context);
-        Poll::Pending
+        self.channel.poll_opened(context, self.seen, |state| state.readers_opened)
     }
 
     /// Puts in as many bytes as there is room for.

@@ -14,9 +14,9 @@ pub(super) enum Variable {
     Plain(usize),
 }
 
-/// Place of a value.
+/// Destination or source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Target {
     Variable(Variable),
     /// Element of an array; its index is on the stack.
     Element(usize),
@@ -68,15 +68,15 @@ pub(super) enum Argument {
 pub(super) enum Op {
     /// A number as it is written, and its value when it was read in base ten.
     Constant(Arc<str>, Number),
-    Load(Place),
+    Load(Target),
     /// Loads an element and keeps its index below.
     LoadKeepingIndex(usize),
     /// Stores the value, which stays on the stack.
-    Store(Place),
+    Store(Target),
     /// Changes a value by one, and leaves the new one.
-    StepFirst(Place, Step),
+    StepFirst(Target, Step),
     /// Changes a value by one, and leaves the old one.
-    StepAfter(Place, Step),
+    StepAfter(Target, Step),
     Binary(Binary),
     Compare(Comparison),
     Negate,

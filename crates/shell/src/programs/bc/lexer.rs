@@ -40,7 +40,7 @@ pub(super) struct Lexer<'t> {
     pub(super) line: i64,
     /// True when no more text follows.
     is_whole: bool,
-    /// What was wrong on the way, each with its line.
+    /// Mistakes so far, each with its line.
     pub(super) mistakes: Vec<(Option<i64>, String)>,
 }
 

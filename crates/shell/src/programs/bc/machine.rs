@@ -1,6 +1,6 @@
 //! Machine that runs the code of bc.
 
-use super::code::{Argument, Binary, Builtin, Code, Comparison, Function, Local, Op, Place, Step, Variable};
+use super::code::{Argument, Binary, Builtin, Code, Comparison, Function, Local, Op, Step, Target, Variable};
 use super::math;
 use super::number::{Number, TooLong};
 use super::parser::Tables;
@@ -26,7 +26,7 @@ const LINE_LENGTH: usize = 70;
 /// Reason why code ends early.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// What was told, behind which the next line is run.
+    /// Mistake that was told, behind which the next line is run.
     Told,
     TooLong,
     Halt,
@@ -77,7 +77,7 @@ struct Frame {
     memory: usize,
 }
 
-/// Place with the index of its element.
+/// Target with the index of its element.
 enum Resolved {
     Variable(Variable),
     Element(usize, u64),
@@ -267,7 +267,7 @@ impl<'s> Machine<'s> {
                 let index = self.pop();
                 self.push(index.clone())?;
                 self.push(index)?;
-                let place = self.resolve(Place::Element(array), caller, at).await?;
+                let place = self.resolve(Target::Element(array), caller, at).await?;
                 let value = self.load(&place);
                 self.push(value)
             }
@@ -325,9 +325,7 @@ impl<'s> Machine<'s> {
                 if matches!(op, Op::Show) {
                     text.push('\n');
                 }
-                self.charge(value.memory())?;
-                self.discharge(self.last.memory());
-                self.last = value;
+                self.store(&Resolved::Variable(Variable::Last), value, caller, at).await?;
                 self.write(&text).await
             }
             Op::Text { text, escapes: false } => self.write(&text).await,
@@ -524,10 +522,10 @@ impl<'s> Machine<'s> {
     }
 
     /// Finds the element that a place is, whose index is on the stack.
-    async fn resolve(&mut self, place: Place, caller: Option<usize>, at: usize) -> Result<Resolved> {
+    async fn resolve(&mut self, place: Target, caller: Option<usize>, at: usize) -> Result<Resolved> {
         match place {
-            Place::Variable(variable) => Ok(Resolved::Variable(variable)),
-            Place::Element(array) => {
+            Target::Variable(variable) => Ok(Resolved::Variable(variable)),
+            Target::Element(array) => {
                 let index = self.pop().to_i64().filter(|index| (0..=MAX_ELEMENTS).contains(index));
                 let Some(index) = index else {
                     let name = &self.tables.arrays.names[array];

@@ -1,6 +1,6 @@
 //! Compiler of bc's language to [`Code`], a line or a function at a time.
 
-use super::code::{Argument, Binary, Builtin, Code, Comparison, Function, Local, Op, Place, Step, Variable};
+use super::code::{Argument, Binary, Builtin, Code, Comparison, Function, Local, Op, Step, Target, Variable};
 use super::lexer::{Lexer, Token, Unfinished};
 use super::number::Number;
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-/// All names of a program.
+/// Names that a program uses.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) variables: Names,
@@ -68,7 +68,7 @@ pub(super) enum Item {
     End,
 }
 
-/// Whether the value of an expression is shown when it is a statement.
+/// Display of an expression's value when it is a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Yes,
@@ -84,7 +84,7 @@ enum Recovered {
 
 /// Meaning of a name in an expression.
 enum Named {
-    Place(Place),
+    Target(Target),
     /// A call, which has been compiled.
     Value(Shown),
     /// No name.
@@ -625,14 +625,14 @@ impl<'t> Parser<'t> {
         }
         for (sign, step) in [("++", Step::Up), ("--", Step::Down)] {
             if self.accept(&Token::Sign(sign))? {
-                let Named::Place(place) = self.name()? else { return Err(Failure::Syntax) };
-                let size = if matches!(place, Place::Element(_)) { 5 } else { 4 };
+                let Named::Target(place) = self.name()? else { return Err(Failure::Syntax) };
+                let size = if matches!(place, Target::Element(_)) { 5 } else { 4 };
                 self.emit(Op::StepFirst(place, step), size);
                 return Ok(Shown::Yes);
             }
         }
         match self.name()? {
-            Named::Place(place) => self.use_place(place),
+            Named::Target(place) => self.use_place(place),
             Named::Value(shown) => Ok(shown),
             Named::Other => self.operand(),
         }
@@ -653,7 +653,7 @@ impl<'t> Parser<'t> {
                     self.emit(Op::Builtin(Builtin::Scale), 2);
                     return Ok(Named::Value(Shown::Yes));
                 }
-                return Ok(Named::Place(Place::Variable(Variable::Scale)));
+                return Ok(Named::Target(Target::Variable(Variable::Scale)));
             }
             Token::Name(name) => {
                 self.take()?;
@@ -661,21 +661,21 @@ impl<'t> Parser<'t> {
                     let array = self.tables.arrays.number(&name)?;
                     self.expression()?;
                     self.expect("]")?;
-                    return Ok(Named::Place(Place::Element(array)));
+                    return Ok(Named::Target(Target::Element(array)));
                 }
                 if self.accept(&Token::Sign("("))? {
                     return Ok(Named::Value(self.call(&name)?));
                 }
-                return Ok(Named::Place(Place::Variable(Variable::Plain(self.tables.variables.number(&name)?))));
+                return Ok(Named::Target(Target::Variable(Variable::Plain(self.tables.variables.number(&name)?))));
             }
             _ => return Ok(Named::Other),
         };
         self.take()?;
-        Ok(Named::Place(Place::Variable(variable)))
+        Ok(Named::Target(Target::Variable(variable)))
     }
 
     /// Compiles what is done with a place: it is set, changed or read.
-    fn use_place(&mut self, place: Place) -> Result<Shown> {
+    fn use_place(&mut self, place: Target) -> Result<Shown> {
         match *self.peek()? {
             Token::Assign(operator) => {
                 self.take()?;
@@ -690,8 +690,8 @@ impl<'t> Parser<'t> {
                 };
                 if binary.is_some() {
                     match place {
-                        Place::Variable(_) => self.emit(Op::Load(place), 2),
-                        Place::Element(array) => self.emit(Op::LoadKeepingIndex(array), 3),
+                        Target::Variable(_) => self.emit(Op::Load(place), 2),
+                        Target::Element(array) => self.emit(Op::LoadKeepingIndex(array), 3),
                     }
                 }
                 self.binary(SUM)?;
@@ -704,7 +704,7 @@ impl<'t> Parser<'t> {
             Token::Sign(sign @ ("++" | "--")) => {
                 self.take()?;
                 let step = if sign == "++" { Step::Up } else { Step::Down };
-                let size = if matches!(place, Place::Element(_)) { 6 } else { 4 };
+                let size = if matches!(place, Target::Element(_)) { 6 } else { 4 };
                 self.emit(Op::StepAfter(place, step), size);
                 Ok(Shown::Yes)
             }

@@ -5,7 +5,7 @@ use super::variables::{Automatic, Flavor, MAX_EXPANSION, Origin, Variable};
 use super::{Failure, Make, Result};
 use crate::PIPE_BYTES;
 use crate::programs;
-use crate::state::{Done, Shell, Stop};
+use crate::state::{BROKEN_PIPE, Done, Shell, Stop};
 use crate::streams::pipe;
 use proofbox_vfs::lock;
 use std::collections::HashSet;
@@ -15,13 +15,11 @@ use std::sync::Arc;
 const MAX_WAITING: usize = 10_000;
 /// Memory of a target that is made, for each of its names, in bytes.
 const MEMORY_OF_NAME: usize = 100;
-/// Exit code of a command whose reader is gone.
-const BROKEN_PIPE: i32 = 141;
 
 /// State of a target that has been looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Its prerequisites are being made.
+    /// Prerequisites are being made.
     Waiting,
     Done {
         /// Time of its last change; none for what is no file.
@@ -412,7 +410,7 @@ fn split_commands(text: &str) -> Vec<String> {
             }
             None => commands.push(line.to_owned()),
         }
-        goes_on = (line.len() - line.trim_end_matches('\\').len()) % 2 == 1;
+        goes_on = super::makefile::joins_next(line);
     }
     commands
 }

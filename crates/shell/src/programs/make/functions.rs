@@ -73,7 +73,7 @@ fn split_arguments(text: &str, open: char, close: char, most: usize) -> Vec<&str
 /// Pattern with a `%`, which stands for any text.
 pub(super) struct Pattern<'p> {
     before: &'p str,
-    /// None: there is no `%`.
+    /// Text behind the `%`, if there is one.
     after: Option<&'p str>,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn with_stem(pattern: &str, stem: &str) -> String {
 }
 
 /// Returns what a path's last name begins behind: the directory, with its slash.
-fn directory_of(word: &str) -> &str {
+pub(super) fn directory_of(word: &str) -> &str {
     word.rfind('/').map_or("", |slash| &word[..=slash])
 }
 

@@ -52,7 +52,7 @@ struct Reader<'t> {
 
 /// Lines of a text, each with its number. A backslash at the end of one joins the next.
 struct LogicalLines<'t> {
-    /// None: there are no more.
+    /// Text that is left; none at the end.
     rest: Option<&'t str>,
     number: usize,
 }
@@ -73,13 +73,23 @@ impl Iterator for LogicalLines<'_> {
             }
             let line = line.strip_suffix('\r').unwrap_or(line);
             whole.push_str(line);
-            is_joined = (line.len() - line.trim_end_matches('\\').len()) % 2 == 1;
+            is_joined = joins_next(line);
             if !is_joined {
                 return Some((first, whole));
             }
         }
         is_joined.then_some((first, whole))
     }
+}
+
+/// Returns whether a backslash at the end of a line joins the next.
+pub(super) fn joins_next(line: &str) -> bool {
+    (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// Returns a name without `./` in front.
+pub(super) fn without_dot(name: &str) -> &str {
+    if name.len() > 2 { name.strip_prefix("./").unwrap_or(name) } else { name }
 }
 
 /// Makes one line of those that backslashes join.
@@ -196,6 +206,7 @@ impl Make<'_> {
                 path => self.shell.reader_of(path),
             };
             let Ok(reader) = opened else { return Ok(false) };
+            self.shell.wait_for_other_end(reader.opened(), path).await;
             if self.includes >= MAX_INCLUDES {
                 return self.fatal("makefiles include each other too deeply");
             }
@@ -501,7 +512,7 @@ impl Make<'_> {
         let mut names = Vec::new();
         for word in text.split_whitespace() {
             self.shell.step(1).await?;
-            let word = if word.len() > 2 { word.strip_prefix("./").unwrap_or(word) } else { word };
+            let word = without_dot(word);
             let found = match word.contains(['*', '?', '[']) {
                 true => self.wildcard(word).await?,
                 false => String::new(),

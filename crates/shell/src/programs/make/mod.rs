@@ -291,7 +291,7 @@ impl Make<'_> {
         };
         let mut is_made = true;
         for goal in &goals {
-            let goal = if goal.len() > 2 { goal.strip_prefix("./").unwrap_or(goal) } else { goal };
+            let goal = makefile::without_dot(goal);
             if !self.make_goal(goal).await? {
                 is_made = false;
                 if !self.options.keeps_going {

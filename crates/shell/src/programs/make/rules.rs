@@ -59,7 +59,7 @@ fn stem_of(pattern: &str, name: &str) -> Option<String> {
     if pattern.contains('/') {
         return Pattern::new(pattern).stem(name).filter(|stem| !stem.is_empty()).map(str::to_owned);
     }
-    let (directory, last) = name.rfind('/').map_or(("", name), |slash| name.split_at(slash + 1));
+    let (directory, last) = name.split_at(super::functions::directory_of(name).len());
     let stem = Pattern::new(pattern).stem(last).filter(|stem| !stem.is_empty())?;
     Some(format!("{directory}{stem}"))
 }
