@@ -60,8 +60,8 @@ REPLIES = {
     "release": None,  # objects that the tests have dropped
     "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
-    "pickle": "octets",
-    "unpickle": None,  # likewise
+    "pickle": "octets",  # of an object
+    "unpickle": None,  # an object of the class of the one that was pickled
     "own": "number",  # the candidate's own class, function or module of the library
 }
 

@@ -21,6 +21,7 @@ import types
 
 import _proofbox_border as border
 import _proofbox_candidate_module as candidate_module
+import _proofbox_foreign_files as foreign_files
 import _proofbox_foreign_pickles as foreign_pickles
 import _proofbox_foreign_templates as foreign_templates
 import _proofbox_foreign_text as foreign_text
@@ -65,7 +66,7 @@ def watch(kind, texts):
     if kind == "doctest" or not any(word in text for text in texts for word in border.EXECUTES):
         return
     _guard = Guard(texts)
-    sys.addaudithook(_hook)
+    foreign_files.look_at(_JUDGES)
     sys.path_hooks.insert(0, OutsideFinder)
     sys.path_importer_cache.clear()
     importlib.util.spec_from_file_location = _spec_from_file_location
@@ -78,12 +79,6 @@ def watch(kind, texts):
     if _guard.texts.mention("doctest"):
         _find_in_candidate()
     sys.path[:] = path
-
-
-def _hook(event, arguments):
-    judge = _JUDGES.get(event)
-    if judge is not None:
-        judge(*arguments)
 
 
 def refuse(note=None):

@@ -9,6 +9,7 @@ Whether links lead there, is asked when a file is opened: nobody replaces them m
 
 import concurrent.futures.thread
 import contextvars
+import functools
 import html
 import itertools
 import linecache
@@ -58,7 +59,7 @@ def watch(tests, text):
         return
     has_data = any(not name.endswith(".py") for name in files) or border.TESTS_FOLDER in text or "__file__" in text
     _files = _Files(has_data)
-    sys.addaudithook(_hook)
+    look_at({"open": _opened} | {event: functools.partial(_listed, event) for event in _PATHS})
     _go_with_threads()
     _watch_descriptors()
     _listen()
@@ -69,21 +70,26 @@ def watch(tests, text):
 # ---------------------------------------------------------------- what is opened
 
 
+_judges = {}  # by audit event, what looks at its arguments
+
+
+def look_at(judges):
+    """Adds what looks at audit events. One hook serves all: it is called for every event, those of frames among them."""
+    if not _judges:
+        sys.addaudithook(_hook)
+    for event, judge in judges.items():
+        _judges[event] = (*_judges.get(event, ()), judge)
+
+
 def _hook(event, arguments):
-    if event in _PATHS:
-        if event == "open":
-            if type(arguments[0]) is not int and not (type(arguments[0]) is str and arguments[0].startswith("/lib/") and ".." not in arguments[0]):
-                _opened(arguments[0], arguments[1], arguments[2])
-        else:
-            for path in arguments[: _PATHS[event]]:
-                if path is not None and type(path) is not int:
-                    _listed(path, event)
+    for judge in _judges.get(event, ()):
+        judge(*arguments)
 
 
 _WRITING = os.O_WRONLY | os.O_RDWR & ~os.O_RDONLY | os.O_CREAT | os.O_TRUNC
-# Events, and how many of their arguments are paths.
+# Events beside that of opening, and how many of their arguments are paths.
 _PATHS = {
-    "open": 1, "os.listdir": 1, "os.scandir": 1, "os.rename": 2, "os.link": 2, "os.symlink": 2, "os.remove": 1, "os.rmdir": 1, "os.mkdir": 1,
+    "os.listdir": 1, "os.scandir": 1, "os.rename": 2, "os.link": 2, "os.symlink": 2, "os.remove": 1, "os.rmdir": 1, "os.mkdir": 1,
     "os.truncate": 1, "os.chmod": 1, "os.utime": 1, "os.chdir": 1, "sqlite3.connect": 1,
 }  # fmt: skip
 
@@ -109,6 +115,8 @@ def _refuse():
 
 
 def _opened(path, mode, flags):
+    if type(path) is int or type(path) is str and path.startswith("/lib/") and ".." not in path:
+        return
     path, found = _resolved(path)
     if path is None or not is_in_folder(found) or _is_of_an_import():
         return
@@ -122,19 +130,22 @@ def _opened(path, mode, flags):
         _refuse()
 
 
-def _listed(path, event):
-    path, found = _resolved(path)
-    if path is None:
-        return
-    if event == "os.symlink" and not path.startswith("/") and "tests" in path:
-        found = border.TESTS_FOLDER  # relative to where it will be
-    if event == "sqlite3.connect":
-        path = _path_of_uri(path)
-        found = os.path.realpath(path)
-    if not is_in_folder(found) or _is_of_an_import():
-        return
-    if serving.get() or event == "sqlite3.connect" and _is_named(found):
-        _refuse()
+def _listed(event, *arguments):
+    for path in arguments[: _PATHS[event]]:
+        if path is None or type(path) is int:
+            continue
+        path, found = _resolved(path)
+        if path is None:
+            continue
+        if event == "os.symlink" and not path.startswith("/") and "tests" in path:
+            found = border.TESTS_FOLDER  # relative to where it will be
+        if event == "sqlite3.connect":
+            path = _path_of_uri(path)
+            found = os.path.realpath(path)
+        if not is_in_folder(found) or _is_of_an_import():
+            continue
+        if serving.get() or event == "sqlite3.connect" and _is_named(found):
+            _refuse()
 
 
 def _is_of_an_import():
@@ -176,7 +187,7 @@ def _texts_in(value, found, is_wanted, depth=0):
     if issubclass(kind, str):
         text = str.__str__(value)
     elif issubclass(kind, (list, tuple, set, frozenset, dict)):
-        if not value or depth >= _MAX_DEPTH or proxies.is_remote(value):
+        if type(kind) is proxies.ProxyType or depth >= _MAX_DEPTH or not value:
             return
         items = itertools.islice(value, _MAX_ITEMS if _files.has_data else _FEW_ITEMS)
         for item in items:

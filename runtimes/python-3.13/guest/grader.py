@@ -532,11 +532,12 @@ def ask(*request):
                 state.signals["empty_result"] = True
             elif candidate.parses and kind in side.TEXTS:
                 _note_parsed(candidate.parses, value)
-        if state.makers and request[0] == "call" and request[1] in state.makers:
+        called = request[0] == "call"
+        if state.makers and called and request[1] in state.makers:
             operators.note_made(request[1], (*request[2], *request[3].values()), value)
-        if request[0] == "call" and request[2] and type(request[2][0]) in _DECORATED:
+        if called and request[2] and type(request[2][0]) in _DECORATED:
             _note_decorated(request[2][0], value)
-        if request[0] == "call" and type(kind) is not proxies.ProxyType:
+        if called and type(kind) is not proxies.ProxyType:
             state.values += 1
             if candidate.compares_arrays and kind in _SCALARS:
                 side.signal("broadcast_comparison")
@@ -579,8 +580,8 @@ def ask(*request):
 def show_printed(state):
     """Shows what the candidate has printed where the tests have it shown."""
     for number, name, own in state.streams:
-        stream = proxies.under(getattr(sys, name))
-        if stream is not own:
+        stream = getattr(sys, name)
+        if stream is not own and (stream := proxies.under(stream)) is not own:
             text = _proofbox.printed(number)
             if text:
                 text = text.decode("utf-8", "replace")
@@ -619,8 +620,10 @@ def _note_decorated(given, value):
     """The candidate has given something else for a function or class of the tests: what theirs asserts may be gone."""
     if value is given or type(given) is type and origins.is_of_library(given):
         return
-    # Above are `ask` and the method by which a handle is called.
-    if proxies.is_remote(value) or _replaces(value, sys._getframe(3)):
+    frame = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("_proofbox"):
+        frame = frame.f_back
+    if proxies.is_remote(value) or frame is None or _replaces(value, frame):
         side.signal("decorated_by_candidate")
 
 

@@ -35,10 +35,7 @@ def library_name(cls):
     if NAMELESS.get(name) is cls:
         return "builtins", name
     if type(module) is str and (is_shared(module) or is_class_of_package(cls)):
-        found = sys.modules.get(module)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is cls:
+        if _part_of(sys.modules.get(module), name) is cls:
             return module, name
     return None
 

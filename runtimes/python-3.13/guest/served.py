@@ -518,28 +518,23 @@ def perform(operation, *arguments):
             if theirs.leads_to_code(arguments[1:]):
                 side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
             arguments = theirs.as_own(arguments)
-        if foreign_files.are_watched():
+        watched = foreign_files.are_watched()
+        if watched:
             foreign_files.note_texts(arguments)
-            result = _serve(operation, served, arguments)
+        begun = proxies.print_there() if side.state.printing is not None and operation in _PRINTING else None
+        try:
+            result = served(*arguments)
+        finally:
+            proxies.print_here(begun)
+        if watched:
             foreign_files.note_told(result)
-            return result
-        return _serve(operation, served, arguments)
+        return result
     finally:
         foreign_files.serving.reset(serving)
 
 
-# What may print.
-_CALLING = frozenset({"call", "get", "special"})
-
-
-def _serve(operation, served, arguments):
-    if side.state.printing is None or operation not in _CALLING:
-        return served(*arguments)
-    begun = proxies.print_there()
-    try:
-        return served(*arguments)
-    finally:
-        proxies.print_here(begun)
+# Requests that may print.
+_PRINTING = frozenset({"call", "get", "special"})
 
 
 def on_protocol_error():

@@ -105,6 +105,14 @@ class Shared(dict):
         self.rich.difference_update(numbers)
         self.handed.difference_update(numbers)
 
+    def _share(self, value):
+        """Gives a container a number, by which both sides know it from now on."""
+        (number,) = self.next
+        self.next[0] = number + 1
+        self[number] = value
+        self.numbers[id(value)] = number
+        return number
+
     def crossed(self):
         """The message has been sent, and its answer is there."""
         if self.forgotten:
@@ -149,10 +157,7 @@ class Shared(dict):
             if not _proofbox.has_room(self, value):
                 state.pending.append(("lost", 0, None))
                 continue
-            (number,) = self.next
-            self.next[0] = number + 1
-            self[number] = value
-            self.numbers[id(value)] = number
+            number = self._share(value)
             state.pending.append(("held", number, index))
             if index in changed:
                 state.pending.append(("shared", number, changed[index]))
@@ -199,10 +204,7 @@ class Shared(dict):
                 if index in held and type(value) in marshal.ALTERABLE:
                     state.pending.append(("lost", 0, None))
                 continue
-            (number,) = self.next
-            self.next[0] = number + 1
-            self[number] = value
-            self.numbers[id(value)] = number
+            number = self._share(value)
             state.pending.append(("taken", number, index))
             # What the other side knows of it. What has changed since goes behind this.
             if rich and index in rich:

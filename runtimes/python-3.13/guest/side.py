@@ -183,13 +183,6 @@ def refuse(name, message):
     raise TypeError(f"{message} (grading: isolated)")
 
 
-def refuse_or_raise(name, message):
-    """As `refuse` on the tests' side; the candidate only hears of it."""
-    if state.grader:
-        refuse(name, message)
-    raise TypeError(f"{message} (grading: isolated)")
-
-
 def tells_of_failure(error):
     """Whether an exception says that a test has failed."""
     if isinstance(error, BaseExceptionGroup):

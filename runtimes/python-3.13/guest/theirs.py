@@ -116,7 +116,7 @@ def leads_to_code(value, depth=0):
 
 _SEPARATOR = re.compile(r"[^\w]+")
 _MAX_NAME = 1_000
-_PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None), bytearray, range})
+_PLAIN = side.SCALARS | {bytearray, range}
 
 
 def as_own(value, seen=None):
@@ -135,6 +135,8 @@ def as_own(value, seen=None):
         origin = as_own(value.__origin__)
         return value if origin is value.__origin__ else types.GenericAlias(origin, value.__args__)
     if kind is tuple:
+        if _PLAIN.issuperset(map(type, value)):
+            return value
         items = [as_own(item, seen) for item in value]
         return value if all(map(_is, items, value)) else tuple(items)
     if kind in _CONTAINERS:
