@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 
-use proofbox_types::large_integers::{tag_large_integers, tag_large_integers_of_cases};
+use proofbox_types::large_integers::{string_end, tag_large_integers, tag_large_integers_of_cases};
 
 /// Maximum size of a file, uncompressed, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
@@ -112,27 +112,27 @@ fn quote_constants(line: &str) -> Cow<'_, str> {
         return Cow::Borrowed(line);
     }
     let mut quoted = String::with_capacity(line.len());
-    let (mut rest, mut is_string) = (line, false);
-    while let Some(next) = rest.chars().next() {
-        let constant = CONSTANTS.iter().find(|name| !is_string && rest.starts_with(**name));
-        let length = match (constant, next) {
-            (Some(name), _) => {
+    let mut rest = line;
+    while let Some(at) = rest.find(['"', '-', 'I', 'N']) {
+        let (before, found) = rest.split_at(at);
+        quoted.push_str(before);
+        let constant = CONSTANTS.iter().find(|name| found.starts_with(**name));
+        let length = match constant {
+            Some(name) => {
                 quoted.extend(['"', CONSTANT]);
                 quoted.push_str(name);
                 quoted.push('"');
-                rest = &rest[name.len()..];
-                continue;
+                name.len()
             }
-            (None, '"') => {
-                is_string = !is_string;
-                1
+            None => {
+                let length = if found.starts_with('"') { string_end(found.as_bytes(), 1) } else { 1 };
+                quoted.push_str(&found[..length]);
+                length
             }
-            (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            (None, _) => next.len_utf8(),
         };
-        quoted.push_str(&rest[..length]);
-        rest = &rest[length..];
+        rest = &found[length..];
     }
+    quoted.push_str(rest);
     Cow::Owned(quoted)
 }
 
