@@ -74,7 +74,9 @@ def main():
         await sandbox.kill()
 
     asyncio.run(plain())
-    print("all passed")
+    print("all passed", flush=True)
+    # Without taking the interpreter down: a thread of the SDK may still be waking the loop that has ended, and aborts then.
+    os._exit(0)
 
 
 main()
