@@ -47,6 +47,16 @@ HISTORY = """\
             #endif
 """
 
+# A count that says "never again" is left alone: to write it, even unchanged, dirties a page of code.
+COUNTDOWN = """\
+        (COUNTER) = advance_backoff_counter((COUNTER)); \\
+"""
+SETTLED_COUNTDOWN = """\
+        if (!is_unreachable_backoff_counter((COUNTER))) { \\
+            (COUNTER) = advance_backoff_counter((COUNTER)); \\
+        } \\
+"""
+
 DEALLOCATION = """\
             _PyReftracerTrack(op, PyRefTracer_DESTROY); \\
             destructor dealloc = Py_TYPE(op)->tp_dealloc; \\
@@ -240,6 +250,8 @@ def patch_loop(python):
     hot, rare = split(silenced((folder / "generated_cases.c.h").read_text()))
     (folder / "hot_cases.c.h").write_text(hot)
     (folder / "rare_cases.c.h").write_text(rare)
+    macros = folder / "ceval_macros.h"
+    macros.write_text(replaced(macros.read_text(), COUNTDOWN, SETTLED_COUNTDOWN))
     loop = (folder / "ceval.c").read_text()
     marked = "// GH-89279: The MSVC compiler does not inline"
     guarded = "#if !defined(Py_DEBUG) && !defined(Py_TRACE_REFS) && !defined(Py_GIL_DISABLED)\n"

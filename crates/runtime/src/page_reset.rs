@@ -4,7 +4,11 @@
 //! asks the kernel for them (`PAGEMAP_SCAN`) and takes the first 32 regions that it names (`MAX_REGIONS` in its
 //! `pagemap.rs`). What lies beyond is given back instead, and each page of it costs the next run a fault. Every run
 //! writes to the same few dozen pages, here and there; where the gaps between them are small they are written to as
-//! well, which leaves fewer regions, and some of the 32 for what programs write to.
+//! well, which leaves fewer regions, and some of the 32 for what programs write to. Where that leaves too many, the
+//! smallest are given back after each run: some faults, where otherwise all that lies beyond the 32 would be.
+//!
+//! Programs that are graded, and their tests, write to more pages than those that are only run, so each of the two kinds
+//! has pages of its own.
 //!
 //! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some
 //! runs write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all
@@ -17,8 +21,8 @@ use std::ops::Range;
 
 use super::pagemap::{self, Mapped};
 
-/// Regions that all runs may have in common.
-const REGIONS: usize = 16;
+/// Regions that stay, at most: the rest of the 32 is for what a program writes to.
+const REGIONS: usize = 26;
 /// Pages in gaps that are filled, at most: each is copied at each reset.
 const FILLED: usize = 96;
 
@@ -29,26 +33,33 @@ pub(super) struct Resident {
     kept: Vec<Range<usize>>,
     /// Pages in gaps, written to at the start of a run.
     pub predirtied_pages: Vec<usize>,
+    /// Written to by every run, too, but alone: given back after each run.
+    returned: Vec<Range<usize>>,
     /// Number of the image's pages that may be mapped before they are given back.
     max_shared: usize,
 }
 
 impl Resident {
-    /// Computes the pages of a machine on which a short run leaves these mapped.
-    pub fn of(mapped: &Mapped) -> Self {
-        let written = &mapped.own[..];
-        let predirtied_pages = gaps(written);
-        let mut kept: Vec<Range<usize>> =
-            written.iter().cloned().chain(predirtied_pages.iter().map(|page| *page..page + 1)).collect();
-        kept.sort_by_key(|range| range.start);
-        kept.dedup_by(|next, last| {
-            let joins = next.start <= last.end;
-            if joins {
-                last.end = last.end.max(next.end);
-            }
-            joins
-        });
-        Self { kept, predirtied_pages, max_shared: mapped.shared + mapped.shared / 2 }
+    /// Computes the pages of a machine on which short runs leave these mapped.
+    pub fn of(runs: &[Mapped]) -> Self {
+        let written = joined(runs.iter().flat_map(|mapped| mapped.own.iter().cloned()).collect());
+        let predirtied_pages = gaps(&written);
+        let filled = predirtied_pages.iter().map(|page| *page..page + 1);
+        let mut kept = joined(written.into_iter().chain(filled).collect());
+        kept.sort_by_key(|range| std::cmp::Reverse(range.len()));
+        let mut returned = kept.split_off(kept.len().min(REGIONS));
+        for ranges in [&mut kept, &mut returned] {
+            ranges.sort_by_key(|range| range.start);
+        }
+        let shared = runs.iter().map(|mapped| mapped.shared).max().unwrap_or_default();
+        Self { kept, predirtied_pages, returned, max_shared: shared + shared / 2 }
+    }
+
+    /// Releases the pages that each run writes to, but that are too many regions to stay. The guest must not go on.
+    pub fn give_back_known(&self, memory: &mut [u8]) {
+        for range in &self.returned {
+            release(memory, range.clone());
+        }
     }
 
     /// Releases all other pages that a guest has written to, and those that it has read where they are many. Its memory
@@ -60,12 +71,8 @@ impl Resident {
             true => self.others(std::slice::from_ref(&(0..pages)), pages),
             false => self.others(&mapped.own, pages),
         };
-        for Range { start, end } in others {
-            let pages = &mut memory[start * pagemap::PAGE..end * pagemap::PAGE];
-            // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
-            // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are
-            // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
-            let _ = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+        for range in others {
+            release(memory, range);
         }
     }
 
@@ -85,6 +92,28 @@ impl Resident {
         }
         others
     }
+}
+
+/// Releases pages of a linear memory, of those that there are.
+fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
+    let Some(pages) = memory.get_mut(start * pagemap::PAGE..end * pagemap::PAGE) else { return };
+    // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
+    // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are
+    // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
+    let _ = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+}
+
+/// Returns the ranges in order, those as one that touch or overlap.
+fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, last| {
+        let joins = next.start <= last.end;
+        if joins {
+            last.end = last.end.max(next.end);
+        }
+        joins
+    });
+    ranges
 }
 
 /// The pages to write to as well, when a run writes to these: the smallest gaps first, until there are few enough
@@ -130,11 +159,34 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_of_too_many_regions_are_returned() {
+        let mut written = regions([2 * FILLED; REGIONS + 2]);
+        written[1].end += 2;
+        written[REGIONS + 2].end += 1;
+        let resident = Resident::of(&[Mapped { own: written.clone(), shared: 0 }]);
+        assert!(resident.predirtied_pages.is_empty());
+        assert_eq!(resident.kept.len(), REGIONS);
+        assert_eq!(resident.returned.len(), 3);
+        assert!(resident.kept.contains(&written[1]) && resident.kept.contains(&written[REGIONS + 2]));
+        assert!(resident.kept.is_sorted_by_key(|range| range.start));
+        let all = joined(resident.kept.iter().chain(&resident.returned).cloned().collect());
+        assert_eq!(all, written);
+    }
+
+    #[test]
+    fn what_several_runs_write_to_is_kept_as_one() {
+        let of = |own: &[Range<usize>]| Mapped { own: own.to_vec(), shared: own.len() };
+        let resident = Resident::of(&[of(&[2..4, 8..9]), of(&[3..6, 20..21])]);
+        assert_eq!(resident.kept, [2..6, 8..9, 20..21]);
+        assert_eq!(resident.max_shared, 3);
+    }
+
+    #[test]
     fn filled_gaps_are_kept() {
         let mut lengths = vec![1000; REGIONS - 1];
         lengths.insert(3, 2);
         let written = regions(lengths);
-        let resident = Resident::of(&Mapped { own: written.clone(), shared: 0 });
+        let resident = Resident::of(&[Mapped { own: written.clone(), shared: 0 }]);
         assert_eq!(resident.kept.len(), REGIONS);
         let pages = |ranges: &[Range<usize>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
         assert_eq!(pages(&resident.kept), pages(&written) + resident.predirtied_pages.len());
@@ -149,7 +201,7 @@ mod tests {
         let shared =
             |memory: &[u8]| pagemap::mapped_pages(memory.as_ptr(), memory.len()).expect("the kernel tells").shared;
         memory[10 * pagemap::PAGE] = 1;
-        let resident = Resident::of(&Mapped { own: vec![Range { start: 10, end: 11 }], shared: PAGES });
+        let resident = Resident::of(&[Mapped { own: vec![Range { start: 10, end: 11 }], shared: PAGES }]);
         let read = |memory: &[u8]| memory.iter().step_by(pagemap::PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
         let before = read(memory);
         resident.give_back(memory);

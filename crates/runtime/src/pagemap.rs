@@ -49,7 +49,7 @@ const IS_ZERO_PAGE: u64 = 1 << 5;
 const REGIONS: usize = 512;
 
 /// Pages of a guest's memory that are mapped.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapped {
     /// The guest's own, as ranges of page numbers.
     pub own: Vec<Range<usize>>,

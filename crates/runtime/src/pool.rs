@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Engine, InstancePre, Linker, Memory, Module, Store};
@@ -18,7 +18,7 @@ use super::error::{RunError, by_engine};
 use super::fuel::{self, FuelMeter};
 use super::packages;
 use super::page_reset::Resident;
-use super::pagemap;
+use super::pagemap::{self, Mapped};
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::state::HostState;
@@ -66,10 +66,46 @@ pub(super) struct LoadedModule {
     uncounted_bytes: u64,
     /// Memory that checkpoints are compared with; made for the first checkpoint.
     pristine: OnceCell<Pristine>,
-    /// Pages that stay in memory between runs.
-    pub(super) resident: OnceCell<Resident>,
+    /// Pages that stay in memory between runs, once they are known.
+    resident: OnceLock<ResidentPages>,
+    /// Pages that the runs have mapped from which those are learnt; `None` before and after.
+    lesson: Mutex<Option<Vec<Mapped>>>,
     /// Small runs since pages were last given back.
     small_runs: AtomicUsize,
+}
+
+/// Pages that stay in memory between runs.
+struct ResidentPages {
+    /// After a program that is only run.
+    plain: Resident,
+    /// After a program that is graded, in whichever way, and after its tests.
+    graded: Resident,
+}
+
+/// Time in which the pages that runs map are noted.
+pub(super) struct Lesson<'a>(&'a LoadedModule);
+
+impl Lesson<'_> {
+    /// Returns what runs have mapped since it was last asked.
+    pub(super) fn take(&self) -> Vec<Mapped> {
+        lock(&self.0.lesson).as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Ends it, with what programs have mapped that were only run, and that were graded.
+    pub(super) fn end(&self, plain: Vec<Mapped>, graded: Vec<Mapped>) {
+        let all: Vec<Mapped> = plain.iter().cloned().chain(graded).collect();
+        let _ = self.0.resident.set(ResidentPages { plain: Resident::of(&plain), graded: Resident::of(&all) });
+    }
+}
+
+impl Drop for Lesson<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.lesson) = None;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Image that guests can be made of.
@@ -300,7 +336,8 @@ impl LoadedModule {
             initial_memory_bytes,
             uncounted_bytes,
             pristine: OnceCell::new(),
-            resident: OnceCell::new(),
+            resident: OnceLock::new(),
+            lesson: Mutex::new(None),
             small_runs: AtomicUsize::new(0),
         })
     }
@@ -315,9 +352,26 @@ impl LoadedModule {
         self.uncounted_bytes
     }
 
+    /// Begins to note what runs map, unless that is known or being learnt.
+    pub(super) fn begin_lesson(&self) -> Option<Lesson<'_>> {
+        if self.resident.get().is_some() {
+            return None;
+        }
+        let mut lesson = lock(&self.lesson);
+        lesson.is_none().then(|| {
+            *lesson = Some(Vec::new());
+            Lesson(self)
+        })
+    }
+
+    fn resident(&self, is_graded: bool) -> Option<&Resident> {
+        self.resident.get().map(|pages| if is_graded { &pages.graded } else { &pages.plain })
+    }
+
     /// Writes what is there to the pages that are to stay.
-    pub(super) fn pre_dirty(&self, store: &mut Store<HostState>, instance: wasmtime::Instance) {
-        let (Some(resident), Some(memory)) = (self.resident.get(), instance.get_memory(&mut *store, "memory")) else {
+    pub(super) fn pre_dirty(&self, store: &mut Store<HostState>, instance: wasmtime::Instance, is_graded: bool) {
+        let (Some(resident), Some(memory)) = (self.resident(is_graded), instance.get_memory(&mut *store, "memory"))
+        else {
             return;
         };
         let memory = memory.data_mut(store);
@@ -329,13 +383,23 @@ impl LoadedModule {
     }
 
     /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to
-    /// nothing else: only some of them are looked at.
-    pub(super) fn give_back(&self, store: &mut Store<HostState>, fuel: u64) {
+    /// nothing else: only some of them are looked at. While pages are being learnt, notes those that it has mapped.
+    pub(super) fn give_back(&self, store: &mut Store<HostState>, fuel: u64, is_graded: bool) {
         const SMALL: u64 = 2_000_000;
+        const SMALL_GRADED: u64 = 8_000_000;
         const SMALL_RUNS: usize = 32;
-        let (Some(resident), Some(memory)) = (self.resident.get(), store.data().memory) else { return };
-        if fuel > SMALL || self.small_runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(SMALL_RUNS) {
+        let Some(memory) = store.data().memory else { return };
+        let Some(resident) = self.resident(is_graded) else {
+            if let Some(seen) = &mut *lock(&self.lesson) {
+                seen.extend(pagemap::mapped_pages(memory.data_ptr(&*store), memory.data_size(&*store)));
+            }
+            return;
+        };
+        let is_small = fuel <= if is_graded { SMALL_GRADED } else { SMALL };
+        if !is_small || self.small_runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(SMALL_RUNS) {
             resident.give_back(memory.data_mut(store));
+        } else {
+            resident.give_back_known(memory.data_mut(store));
         }
     }
 }

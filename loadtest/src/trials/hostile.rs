@@ -59,7 +59,8 @@ pub struct HostileArguments {
     /// Attackers, each with one attack after another
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=1024))]
     hostile: u16,
-    /// Seconds of sending in all, half of them with attacks
+    /// Seconds of sending in all, half of them with attacks; what is under way at the end of a block with attacks is
+    /// waited for, which takes up to a minute more each time
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = crate::seconds_up_to_an_hour)]
     duration: Duration,
     /// Blocks; those with an even number have attacks
@@ -137,12 +138,15 @@ pub async fn run(arguments: &HostileArguments, runtime: RuntimeOfService) -> any
     let (mut alone, mut beside, mut attacked) = (Half::new(begin)?, Half::new(begin)?, AttackTally::new()?);
     let mut bands = Vec::new();
     for number in 0..*blocks {
+        let has_attacks = number % 2 == 1;
+        let with = if has_attacks { "with" } else { "without" };
+        eprintln!("block {} of {blocks}, {with} attacks: {:.0} s", number + 1, block.as_secs_f64());
         let block_begin = Instant::now() + WARMUP;
         let clients = async {
             let honest = load::run(honest_plan.clone(), Arc::clone(&work));
             tokio::try_join!(honest, load::run(neighbour_plan.clone(), Arc::clone(&function)))
         };
-        let (half, (honest, neighbour)) = if number % 2 == 1 {
+        let (half, (honest, neighbour)) = if has_attacks {
             let (clients, attacks) = tokio::try_join!(clients, attackers.run(WARMUP + block))?;
             attacked.absorb(attacks);
             let since = (block_begin - begin).as_secs_f64();

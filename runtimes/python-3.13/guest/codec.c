@@ -1056,6 +1056,7 @@ static PyMethodDef methods[] = {
     {"compile_check", (PyCFunction)(void (*)(void))compile_check, METH_FASTCALL,
      "compile_check(source, filename, places) -> code: a module whose `check` tells of its cases; where they are is appended to places."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
+    {"settle", (PyCFunction)(void (*)(void))settle, METH_FASTCALL, "settle(code, specialised): the code adapts no more."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
     /* For _proofbox_loopback.py alone: see sockets.c. */

@@ -4,8 +4,11 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE 1
 #include "immortal.h"
+#include <internal/pycore_backoff.h>
+#include <internal/pycore_code.h>
 #include <internal/pycore_hashtable.h>
 #include <internal/pycore_interp.h>
+#include <internal/pycore_opcode_metadata.h>
 #include <internal/pycore_pystate.h>
 #include <internal/pycore_runtime.h>
 #include <stdlib.h>
@@ -60,6 +63,44 @@ PyObject *immortalise(PyObject *module, PyObject *roots) {
     for (size_t i = 0; i < w.count && !w.failed; i++) add_referents(w.items[i], &w);
     free(w.items);
     return w.failed ? PyErr_NoMemory() : PyLong_FromSize_t(w.count);
+}
+
+/* Failures to specialise an instruction after which it is not tried again. */
+#define FAILURES 2
+
+/* Whether the first cache entry of such an instruction counts down until it is specialised. */
+static int adapts(int opcode) {
+    switch (opcode) {
+    case JUMP_BACKWARD:
+    case POP_JUMP_IF_TRUE:
+    case POP_JUMP_IF_FALSE:
+    case POP_JUMP_IF_NONE:
+    case POP_JUMP_IF_NOT_NONE:
+        return 0;
+    default:
+        return _PyOpcode_Caches[opcode] > 0;
+    }
+}
+
+/* An instruction that could not be specialised (PEP 659) counts how often it runs until it is tried again, and one that
+ * could counts how often that did not fit: each time its code is written to. What the image's own code has become when
+ * the image is made it stays. */
+PyObject *settle(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    int specialised = n == 2 && PyCode_Check(args[0]) ? PyObject_IsTrue(args[1]) : -1;
+    if (specialised < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "settle(code, specialised)");
+        return NULL;
+    }
+    PyCodeObject *code = (PyCodeObject *)args[0];
+    _Py_CODEUNIT *instructions = _PyCode_CODE(code);
+    for (int i = 0; i < (int)Py_SIZE(code);) {
+        int opcode = _Py_GetBaseOpcode(code, i);
+        _Py_BackoffCounter *counter = &instructions[i + 1].counter;
+        if (adapts(opcode) && (counter->backoff >= FAILURES || (specialised && counter->backoff == 0)))
+            *counter = initial_unreachable_backoff_counter();
+        i += 1 + _PyOpcode_Caches[opcode];
+    }
+    Py_RETURN_NONE;
 }
 
 /* Names that programs intern go to a table, and the image's own hundred thousand make that table so large that each new

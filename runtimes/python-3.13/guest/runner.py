@@ -71,6 +71,7 @@ def prepare():
     vars(builtins).pop("_", None)  # what a display hook leaves
     warm_up(main)
     sys.path_importer_cache.clear()
+    _settle_code()
     gc.collect()
     _proofbox.immortalise(gc.get_objects())
     _proofbox.set_interned_aside()
@@ -103,6 +104,21 @@ def _copy_code():
 def _copied(code):
     """The code object and those in it, made anew."""
     return code.replace(co_consts=tuple(_copied(each) if type(each) is types.CodeType else each for each in code.co_consts))
+
+
+def _settle_code():
+    """Ends the adaptation of what is in the image: our own code to what the rehearsals have made of it, other code where it
+    can't be specialised anyway. The rest of the library goes on to adapt to each program."""
+    for function in gc.get_objects():
+        if type(function) is types.FunctionType:
+            _settle(function.__code__, str(function.__module__).startswith("_proofbox"))
+
+
+def _settle(code, specialised):
+    _proofbox.settle(code, specialised)
+    for each in code.co_consts:
+        if type(each) is types.CodeType:
+            _settle(each, specialised)
 
 
 WARM_UP = """

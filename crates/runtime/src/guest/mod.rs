@@ -13,15 +13,15 @@ use wasmtime_wasi::I32Exit;
 use super::clock::Clock;
 use super::denials;
 use super::entropy::Entropy;
-use super::error::{RunError, by_engine};
+use super::error::RunError;
 use super::fuel::{self, FuelMeter};
 use super::grading::channel::{Dismissed, Endpoint, Side, Spent};
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
-use super::page_reset::Resident;
 use super::pagemap;
 use super::pool::{InterpreterPool, LoadedImage};
 use super::report::Reporter;
+use super::run::run;
 use super::scheduler::{Stopwatch, Times, run_metered};
 use super::shell::Shell;
 use super::state::{HostState, OutputFlood, Streams, wasi};
@@ -31,7 +31,7 @@ pub use files::check_files;
 pub(super) use files::{SNIPPET_NAME, brings_snippet_file, quota, tree};
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
-use proofbox_types::program::Program;
+use proofbox_types::program::{Program, PythonTests};
 use proofbox_vfs::{Attempts, Credentials, Descriptors, Output, Refusals, SharedTree, Stdio, User, View, lock};
 use request::request_of;
 pub(super) use role::Role;
@@ -46,7 +46,7 @@ pub(super) const RUNNER_FAILED: i32 = -1;
 pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
     let image = pool.image(None)?;
     pool.pristine(image).await?;
-    learn_pages(pool, image).await?;
+    learn_pages(pool, image, None).await?;
     // Without /proc there are no checkpoints; runs need none.
     let _ = pagemap::pagemap();
     Ok(())
@@ -57,27 +57,24 @@ pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
-async fn learn_pages(pool: &InterpreterPool, image: &LoadedImage) -> Result<(), RunError> {
-    image.module.resident.get_or_try_init(|| resident_pages(pool, image)).await.map(drop)
-}
-
-/// Runs a short program, and returns the pages that it wrote to.
-///
-/// # Errors
-/// Returns an error when there is no interpreter to be had.
-async fn resident_pages(pool: &InterpreterPool, image: &LoadedImage) -> Result<Resident, RunError> {
-    let program = Program { code: "print(1 + 1)".to_owned(), ..Program::default() };
+async fn learn_pages(pool: &InterpreterPool, image: &LoadedImage, hash: Option<&str>) -> Result<(), RunError> {
+    // The first programs are runs themselves, and find that the lesson has begun.
+    let Some(lesson) = image.module.begin_lesson() else { return Ok(()) };
     let limits = trusted_limits();
-    let tree = tree(image.base()?, &program, &limits)?;
-    let request = encoded_request(&program, &Role::Alone(None));
-    let state = state(&program, &limits, &tree, Role::Alone(None));
-    let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
-    call(&mut store, instance, &request).await.map_err(by_engine("running a first program"))?;
-    let mapped = store
-        .data()
-        .memory
-        .and_then(|memory| pagemap::mapped_pages(memory.data_ptr(&store), memory.data_size(&store)).ok());
-    Ok(mapped.map(|mapped| Resident::of(&mapped)).unwrap_or_default())
+    let program = |tests, isolated| {
+        let code = "def add(a, b):\n    return a + b\nprint(add(1, 1))\n".to_owned();
+        Program { code, tests, isolated, image: hash.map(str::to_owned), ..Program::default() }
+    };
+    let asserts = || {
+        let asserts = (0..4).map(|number| format!("assert add({number}, {number}) == {}", 2 * number)).collect();
+        Some(PythonTests::Asserts { setup: String::new(), asserts })
+    };
+    let plain = Box::pin(run(pool, program(None, false), &limits)).await.map(|_| lesson.take());
+    let in_process = Box::pin(run(pool, program(asserts(), false), &limits)).await;
+    let isolated = Box::pin(run(pool, program(asserts(), true), &limits)).await;
+    in_process.and(isolated)?;
+    lesson.end(plain?, lesson.take());
+    Ok(())
 }
 
 /// Runs an interpreter in its role, from its start to its end.
@@ -90,16 +87,17 @@ pub(super) async fn run_guest(
 ) -> Result<Outcome, RunError> {
     let image = pool.image(program.image.as_deref())?;
     // The first run in an image that is not the default one finds out, in its own slot.
-    learn_pages(pool, image).await?;
+    learn_pages(pool, image, program.image.as_deref()).await?;
     let began = Instant::now();
     let live = pool.count_live();
     let request = encoded_request(program, &role);
     // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
     let grades = matches!(role, Role::Grader(..));
+    let is_graded = program.tests.is_some();
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
     let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
-    image.module.pre_dirty(&mut store, instance);
+    image.module.pre_dirty(&mut store, instance, is_graded);
     let start = began.elapsed();
 
     let (returned, times) =
@@ -109,7 +107,7 @@ pub(super) async fn run_guest(
     if !matches!(returned, Some(Ok(_))) {
         take_pending_output(&mut store, instance).await;
     }
-    image.module.give_back(&mut store, fuel);
+    image.module.give_back(&mut store, fuel, is_graded);
     let state = store.into_data();
     // Background jobs have used some since the last command.
     let fuel = fuel.saturating_add(state.shell.as_ref().map_or(0, Shell::take_fuel)).min(limits.fuel);
