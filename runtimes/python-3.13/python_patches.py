@@ -234,6 +234,12 @@ PATCHES = [
     ("Modules/_csv.c", "PyLong_AsSsize_t(new_limit)", "_PyLong_AsBound(new_limit)"),
     ("Modules/_csv.c", "PyLong_FromSsize_t(old_limit)", "_PyLong_FromBound(old_limit)"),
     ("Modules/_io/bytesio.c", "maxsize = PyLong_AsSsize_t(arg);", "maxsize = _PyLong_AsBound(arg);"),
+    # How much a text file reads at once is a hint: it reads on where that is not enough.
+    (
+        "Modules/_io/textio.c",
+        "        size_hint = (Py_ssize_t)(Py_MAX(self->b2cratio, 1.0) * size_hint);",
+        "        size_hint = (Py_ssize_t)(Py_MAX(self->b2cratio, 1.0) * Py_MIN(size_hint, 1 << 20));",
+    ),
     ("Modules/cjkcodecs/multibytecodec.c", "size = PyLong_AsSsize_t(sizeobj);", "size = _PyLong_AsBound(sizeobj);", 2),
     ("Modules/cjkcodecs/multibytecodec.c", "PyLong_AsSsize_t(sizehintobj)", "_PyLong_AsBound(sizehintobj)"),
     # Memory.

@@ -23,7 +23,7 @@ use crate::tally::{Tally, Window};
 use crate::timeline::Second;
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 7] = [
+const DEMANDS: [&str; 8] = [
     "wrong<=0",
     "errors<=0",
     "refused<=0",
@@ -31,6 +31,7 @@ const DEMANDS: [&str; 7] = [
     "sessions_lost<=0",
     "worker_restarts<=0",
     "p99_ratio<=2",
+    "neighbour_p99<=50",
 ];
 const HOSTILE: &str = "hostile.jsonl";
 /// Not counted, at the beginning of each block.
