@@ -1,4 +1,4 @@
-//! Holds how the code is written: openings and lengths of doc comments, and names of bounds (CONTRIBUTING.md).
+//! Holds how the code is written: openings and lengths of doc comments, names of bounds and of types (CONTRIBUTING.md).
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,9 @@ const MAX_SHORT: usize = 5;
 const FEW_WORDS: usize = 3;
 /// Prefixes that bounds had beside `MAX_`.
 const OTHER_BOUNDS: [&str; 3] = ["MOST_", "LONGEST_", "MAXIMUM_"];
+
+/// Names that say nothing of a type.
+const VAGUE_TYPES: [&str; 6] = ["Place", "Told", "Kept", "Asked", "From", "Into"];
 
 struct DocComment {
     place: String,
@@ -102,6 +105,20 @@ fn bounds_are_named_max() {
                 .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
                 .find(|word| OTHER_BOUNDS.iter().any(|prefix| word.starts_with(prefix)));
             assert_eq!(named, None, "{}:{}: bounds are MAX_…", path.display(), number + 1);
+        }
+    }
+}
+
+#[test]
+fn types_have_names_that_can_be_searched_for() {
+    for path in rust_files() {
+        let source = std::fs::read_to_string(&path).expect("UTF-8");
+        for (number, line) in source.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let mut words = line
+                .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
+                .skip_while(|word| !["struct", "enum", "trait", "type", "union"].contains(word));
+            let named = words.nth(1).filter(|name| VAGUE_TYPES.contains(name));
+            assert_eq!(named, None, "{}:{}: a type needs a telling name", path.display(), number + 1);
         }
     }
 }

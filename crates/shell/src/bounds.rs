@@ -87,7 +87,7 @@ impl Use {
         Arc::new(Self { session, ..Self::default() })
     }
 
-    /// Counts steps; gives way to others every so often. False: there are none left.
+    /// Counts steps; yields to others every so often. False: there are none left.
     pub(super) async fn step(&self, count: u64) -> bool {
         let before = self.steps.fetch_add(count, Ordering::Relaxed);
         let after = before.saturating_add(count);

@@ -190,7 +190,7 @@ pub fn units(units: f64) -> String {
         n if n < 1e3 => format!("{n:.0}"),
         n if n < 1e6 => format!("{:.1} thousand", n / 1e3),
         n if n < 1e9 => format!("{:.1} million", n / 1e6),
-        n => format!("{:.1} thousand million", n / 1e9),
+        n => format!("{:.1} billion", n / 1e9),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::base64;
 use super::error::Judge0Error;
-use super::request::Asked;
+use super::request::NewSubmission;
 use crate::http::programs::{Ending, Failure, stderr_with_reason};
 use crate::service::Execution;
 use proofbox_types::outcome::Captured;
@@ -68,7 +68,7 @@ pub struct Done {
 
 impl Done {
     /// Makes the result of a run.
-    pub fn of(asked: &Asked, execution: &Execution) -> Self {
+    pub fn of(asked: &NewSubmission, execution: &Execution) -> Self {
         let ending = Ending::of(execution, asked.limits().time);
         let mut stdout = bytes(&execution.stdout);
         let mut stderr = match execution.stderr.is_truncated() || execution.verdict.error.is_some() {
@@ -230,7 +230,7 @@ pub enum Texts {
 /// A submission, as it is shown.
 pub struct View<'a> {
     pub token: &'a str,
-    pub asked: &'a Asked,
+    pub asked: &'a NewSubmission,
     pub created: Timestamp,
     /// Result; none before there is one.
     pub done: Option<&'a Done>,

@@ -63,7 +63,7 @@ impl Ranges {
 }
 
 /// A submission that was read.
-pub struct Asked {
+pub struct NewSubmission {
     pub language: u64,
     pub source_code: Vec<u8>,
     pub stdin: Option<Vec<u8>>,
@@ -81,7 +81,7 @@ pub struct Asked {
     pub file_size: f64,
 }
 
-impl Asked {
+impl NewSubmission {
     /// Reads a submission.
     ///
     /// # Errors
@@ -248,9 +248,9 @@ mod tests {
 
     const RANGES: Ranges = Ranges { time: 30.0, memory: 1_000_000.0, output: 1 };
 
-    fn read(fields: Value, is_base64: bool) -> Result<Asked, Value> {
+    fn read(fields: Value, is_base64: bool) -> Result<NewSubmission, Value> {
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
-        Asked::read(&fields, is_base64, &RANGES).map_err(Judge0Error::into_body)
+        NewSubmission::read(&fields, is_base64, &RANGES).map_err(Judge0Error::into_body)
     }
 
     #[test]

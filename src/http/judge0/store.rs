@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::error::Judge0Error;
 use super::record::Done;
-use super::request::Asked;
+use super::request::NewSubmission;
 use crate::telemetry;
 use proofbox_memory::{Budget, Lease, Owner};
 
@@ -29,7 +29,7 @@ const MAX_AGE: Duration = Duration::from_secs(3600);
 /// A submission.
 pub struct Submission {
     pub token: String,
-    pub asked: Asked,
+    pub asked: NewSubmission,
     pub created: Timestamp,
     done: watch::Sender<Option<Ended>>,
     lease: Mutex<Lease>,
@@ -148,7 +148,7 @@ impl Store {
     pub fn add<F: Future<Output = Done> + Send + 'static>(
         &self,
         owner: Owner,
-        asked: Asked,
+        asked: NewSubmission,
         output: usize,
         work: impl FnOnce(Arc<Submission>) -> F,
     ) -> Result<Arc<Submission>, Judge0Error> {
@@ -220,10 +220,10 @@ mod tests {
     use crate::http::programs::Failure;
     use proofbox_types::ids::KeyId;
 
-    fn asked() -> Asked {
+    fn asked() -> NewSubmission {
         let ranges = Ranges { time: 30.0, memory: 1e6, output: 0 };
         let fields = json!({"source_code": "1", "language_id": 71});
-        Asked::read(fields.as_object().expect("an object"), false, &ranges).expect("it is right")
+        NewSubmission::read(fields.as_object().expect("an object"), false, &ranges).expect("it is right")
     }
 
     /// Adds a submission that asks for `bytes`, and waits for its result, which takes as much.

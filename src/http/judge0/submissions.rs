@@ -16,7 +16,7 @@ use super::Judge0;
 use super::about;
 use super::error::Judge0Error;
 use super::record::{Done, Fields, Texts, View};
-use super::request::{Asked, Ranges};
+use super::request::{NewSubmission, Ranges};
 use super::store::Submission;
 use crate::http::body::{BodyError, BodyReader};
 use crate::http::programs::{self, Failure, Run, answer_with, part, read_as};
@@ -143,7 +143,7 @@ impl Judge0 {
     fn start(
         &self,
         caller: &Caller,
-        asked: Asked,
+        asked: NewSubmission,
         output: usize,
         (request, arrived): (RequestDigest, Instant),
     ) -> Result<Arc<Submission>, Judge0Error> {
@@ -170,8 +170,8 @@ pub async fn create(State(judge0): State<Judge0>, Extension(caller): Extension<C
         let reader = BodyReader::of(request.extensions())?;
         let ranges = Ranges::of(&judge0.shared, &caller);
         let output = ranges.output;
-        let read = move |fields: Map<String, Value>| Asked::read(&fields, texts == Texts::Base64, &ranges);
-        let programs::Asked { body: asked, digest, arrived } = read_as(request, read).await?;
+        let read = move |fields: Map<String, Value>| NewSubmission::read(&fields, texts == Texts::Base64, &ranges);
+        let programs::ReadBody { body: asked, digest, arrived } = read_as(request, read).await?;
         let submission = judge0.start(&caller, asked, output, (digest, arrived))?;
         let token = submission.token.clone();
         if !is_waiting {
@@ -201,10 +201,10 @@ pub async fn create_batch(
     let output = ranges.output;
     let read = move |Batch { submissions }: Batch| {
         check_batch(submissions.len())?;
-        let read = |fields: &Map<String, Value>| Asked::read(fields, texts == Texts::Base64, &ranges);
+        let read = |fields: &Map<String, Value>| NewSubmission::read(fields, texts == Texts::Base64, &ranges);
         Ok::<Vec<_>, Judge0Error>(submissions.iter().map(read).collect())
     };
-    let programs::Asked { body: submissions, digest, arrived } = read_as(request, read).await?;
+    let programs::ReadBody { body: submissions, digest, arrived } = read_as(request, read).await?;
     let mut is_any_right = false;
     let mut said = Vec::new();
     for (index, asked) in submissions.into_iter().enumerate() {

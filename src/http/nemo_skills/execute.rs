@@ -19,8 +19,8 @@ use super::names::{InUse, MAX_NAME_BYTES};
 use super::traceback::Verbosity;
 use crate::http::output::Running;
 use crate::http::programs::{
-    Asked, CellError, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, is_out_of_time, read, stderr_with_reason,
-    until,
+    CellError, Ending, Failure, ProgramLimits, ReadBody, Run, TimeLimit, answer, is_out_of_time, read,
+    stderr_with_reason, until,
 };
 use crate::service::{
     CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandProgress, OutputRetention, RequestDigest,
@@ -106,7 +106,7 @@ pub async fn execute(
 
 async fn run(nemo_skills: &NemoSkills, caller: &Caller, request: Request) -> Result<ExecuteAnswer, NemoSkillsError> {
     let name = request.headers().get("x-session-id").and_then(|name| name.to_str().ok()).map(str::to_owned);
-    let Asked { body, digest, arrived } = read::<ExecuteRequest>(request).await?;
+    let ReadBody { body, digest, arrived } = read::<ExecuteRequest>(request).await?;
     let timeout = body.timeout.or_else(|| Number::from_f64(DEFAULT_TIMEOUT)).unwrap_or_else(|| 10.into());
     let asked = Execute {
         nemo_skills,

@@ -12,7 +12,7 @@ use super::test_list::{case, list, source};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
 use crate::http::programs::{
-    Asked, DetailError, Failure, ProgramLimits, Run, TimeLimit, answer, part, read, time_used,
+    DetailError, Failure, ProgramLimits, ReadBody, Run, TimeLimit, answer, part, read, time_used,
 };
 use proofbox_types::caller::Caller;
 use proofbox_types::program::{Program, PythonTests};
@@ -104,7 +104,7 @@ async fn answer_as(kind: Kind, shared: AppState, caller: Caller, request: Reques
 
 async fn graded(kind: Kind, shared: &AppState, caller: &Caller, request: Request) -> Result<TestAnswer, Failure> {
     let reader = BodyReader::of(request.extensions())?;
-    let Asked { body: TestRequest { program, tests, max_execution_time }, digest, arrived } = read(request).await?;
+    let ReadBody { body: TestRequest { program, tests, max_execution_time }, digest, arrived } = read(request).await?;
     let seconds = max_execution_time.unwrap_or(DEFAULT_TIME);
     let (code, seconds) = match kind {
         Kind::Statements => (program, seconds),

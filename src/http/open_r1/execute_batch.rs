@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::http::AppState;
 use crate::http::output::unquoted;
 use crate::http::programs::{
-    Asked, CellError, DetailError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, until,
+    CellError, DetailError, Failure, ProgramLimits, ReadBody, TimeLimit, answer, is_out_of_time, read, until,
 };
 use crate::service::{CellAsked, CellExecution, SessionAsked};
 use proofbox_types::caller::Caller;
@@ -126,7 +126,7 @@ pub async fn execute_batch(
 }
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Vec<ScriptResult>, Failure> {
-    let Asked { body: BatchRequest { scripts, languages, timeout }, arrived, .. } = read(request).await?;
+    let ReadBody { body: BatchRequest { scripts, languages, timeout }, arrived, .. } = read(request).await?;
     if scripts.len() > MAX_SCRIPTS {
         let message = format!("the batch has {} scripts; at most {MAX_SCRIPTS} are run", scripts.len());
         return Err(Failure::TooLarge(message));

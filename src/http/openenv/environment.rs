@@ -49,12 +49,12 @@ struct Said {
 }
 
 /// Error that a client is told of.
-struct Told {
+struct ErrorMessage {
     code: &'static str,
     message: String,
 }
 
-impl From<Failure> for Told {
+impl From<Failure> for ErrorMessage {
     fn from(failure: Failure) -> Self {
         let code = match failure {
             Failure::Invalid(_) | Failure::TooLarge(_) => "VALIDATION_ERROR",
@@ -142,23 +142,23 @@ impl Environment {
                 Err(told) => Err(told),
             };
             let answer = answer.unwrap_or_else(
-                |Told { code, message }| json!({"type": "error", "data": {"message": message, "code": code}}),
+                |ErrorMessage { code, message }| json!({"type": "error", "data": {"message": message, "code": code}}),
             );
             socket.send(&answer).await?;
         }
     }
 
-    async fn read(&self, text: Utf8Bytes) -> Result<Said, Told> {
+    async fn read(&self, text: Utf8Bytes) -> Result<Said, ErrorMessage> {
         let read = |text: &[u8]| {
             serde_json::from_slice(text).map_err(|error| Failure::Invalid(format!("Invalid JSON: {error}")))
         };
         self.reader.for_message().parse(Bytes::from(text), read).await.map_err(|failure: Failure| match failure {
-            Failure::Invalid(message) => Told { code: "INVALID_JSON", message },
+            Failure::Invalid(message) => ErrorMessage { code: "INVALID_JSON", message },
             failure => failure.into(),
         })
     }
 
-    async fn answer(&mut self, said: Said) -> Result<Value, Told> {
+    async fn answer(&mut self, said: Said) -> Result<Value, ErrorMessage> {
         match said.kind.as_str() {
             Some("reset") => {
                 self.end_session().await;
@@ -173,14 +173,14 @@ impl Environment {
             }
             _ => {
                 let shown: String = said.kind.as_str().unwrap_or_default().chars().take(50).collect();
-                Err(Told { code: "UNKNOWN_TYPE", message: format!("Unknown message type: {shown}") })
+                Err(ErrorMessage { code: "UNKNOWN_TYPE", message: format!("Unknown message type: {shown}") })
             }
         }
     }
 
-    async fn step(&mut self, data: Map<String, Value>) -> Result<Value, Told> {
+    async fn step(&mut self, data: Map<String, Value>) -> Result<Value, ErrorMessage> {
         let Some(code) = data.get("code").and_then(Value::as_str) else {
-            return Err(Told { code: "VALIDATION_ERROR", message: "an action has `code`, a text".to_owned() });
+            return Err(ErrorMessage { code: "VALIDATION_ERROR", message: "an action has `code`, a text".to_owned() });
         };
         let ran = self.cell(code).await?;
         let error = CellError::of(&ran);

@@ -15,7 +15,7 @@ use super::version::selects;
 use super::{ALIASES, LANGUAGE, python};
 use crate::http::AppState;
 use crate::http::programs::{
-    Asked, Ending, ProgramLimits, Run, TimeLimit, answer, read_as, signal_name, stderr_with_reason,
+    Ending, ProgramLimits, ReadBody, Run, TimeLimit, answer, read_as, signal_name, stderr_with_reason,
 };
 use crate::service::Execution;
 use proofbox_types::caller::Caller;
@@ -122,7 +122,7 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Sta
     let python = python(shared).to_owned();
     let most = most(shared, caller);
     let read = move |body: ExecuteRequest| program_of(&python, most.as_ref(), body);
-    let Asked { body: (program, limits), digest, arrived } = read_as(request, read).await?;
+    let ReadBody { body: (program, limits), digest, arrived } = read_as(request, read).await?;
     let run = Run { program, tests: None, limits, request: digest, arrived };
     Ok(Stage::of(run.execute(shared, caller).await?, limits.time))
 }

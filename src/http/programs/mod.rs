@@ -195,7 +195,7 @@ impl AppState {
 }
 
 /// A request that was read.
-pub struct Asked<T> {
+pub struct ReadBody<T> {
     pub body: T,
     pub digest: RequestDigest,
     /// Arrival of the request.
@@ -206,7 +206,7 @@ pub struct Asked<T> {
 ///
 /// # Errors
 /// Returns an error when the body can't be taken, or is no `T`.
-pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<Asked<T>, Failure> {
+pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<ReadBody<T>, Failure> {
     read_as(request, Ok).await
 }
 
@@ -218,7 +218,7 @@ pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Res
 pub async fn read_as<T, R, E>(
     request: Request,
     convert: impl FnOnce(T) -> Result<R, E> + Send + 'static,
-) -> Result<Asked<R>, E>
+) -> Result<ReadBody<R>, E>
 where
     T: DeserializeOwned,
     R: Send + 'static,
@@ -229,7 +229,7 @@ where
     let body = WholeBody::read(request).await?;
     body.parse(move |bytes| {
         let Object(body) = serde_json::from_slice(bytes).map_err(|error| Failure::Invalid(error.to_string()))?;
-        Ok(Asked { body: convert(body)?, digest: digest(&path, bytes), arrived })
+        Ok(ReadBody { body: convert(body)?, digest: digest(&path, bytes), arrived })
     })
     .await
 }

@@ -12,7 +12,7 @@ use super::rows::{Case, Class, Row, TestConfig, is_same_output, without_main};
 use super::run_code::{RunCodeAnswer, unsupported};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{Asked, DetailError, Failure, ProgramLimits, Run, TimeLimit, answer, part, read};
+use crate::http::programs::{DetailError, Failure, ProgramLimits, ReadBody, Run, TimeLimit, answer, part, read};
 use crate::service::{Execution, RequestDigest};
 use proofbox_completion::names_tested;
 use proofbox_types::caller::Caller;
@@ -72,14 +72,14 @@ pub async fn list_datasets() -> Json<Value> {
 
 /// Returns the ids of rows.
 pub async fn list_ids(request: Request) -> Result<Json<Value>, DetailError> {
-    let mut asked: Asked<DatasetRequest> = read(request).await?;
+    let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     Class::of(&asked.body.config)?;
     Ok(Json(Row::all(&mut asked.body.config)?.iter().map(Row::id).collect()))
 }
 
 /// Returns the prompts of rows.
 pub async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
-    let mut asked: Asked<DatasetRequest> = read(request).await?;
+    let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let rows = Row::all(&mut asked.body.config)?;
     let prompts = rows.iter().map(|row| row.prompt(class, &asked.body.config));
@@ -88,7 +88,7 @@ pub async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
 
 /// Returns the prompt of a row.
 pub async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, DetailError> {
-    let mut asked: Asked<DatasetRequest> = read(request).await?;
+    let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let row = Row::only(&mut asked.body.config)?;
     Ok(Json(row.prompt(class, &asked.body.config)?))
@@ -117,7 +117,7 @@ pub async fn submit(
 
 async fn graded(shared: &AppState, caller: &Caller, request: Request) -> Result<Value, Failure> {
     let reader = BodyReader::of(request.extensions())?;
-    let Asked { body: SubmitRequest { id, completion, mut config }, digest, arrived } = read(request).await?;
+    let ReadBody { body: SubmitRequest { id, completion, mut config }, digest, arrived } = read(request).await?;
     let class = Class::of(&config)?;
     let grading = GradingAsked::of(&config)?;
     let row = Row::only(&mut config)?;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::run_code::{CommandResult, CommandStatus, RunStatus, files_of};
 use crate::http::AppState;
 use crate::http::programs::{
-    Asked, CellError, DetailError, Failure, ProgramLimits, TimeLimit, answer, is_out_of_time, read, time_used, until,
+    CellError, DetailError, Failure, ProgramLimits, ReadBody, TimeLimit, answer, is_out_of_time, read, time_used, until,
 };
 use crate::service::{CellAsked, CellExecution, SessionAsked};
 use proofbox_types::caller::Caller;
@@ -94,7 +94,7 @@ pub async fn run_jupyter(
 }
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<RunJupyterAnswer, Failure> {
-    let Asked { body, arrived, .. } = read::<RunJupyterRequest>(request).await?;
+    let ReadBody { body, arrived, .. } = read::<RunJupyterRequest>(request).await?;
     if let Some(kernel) = body.kernel.as_deref().filter(|kernel| *kernel != "python3") {
         let shown: String = kernel.chars().take(50).collect();
         return Err(Failure::Invalid(format!("kernel `{shown}` is not supported here: only python3 is")));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::AppState;
 use crate::http::programs::{
-    Asked, DetailError, Ending, Failure, ProgramLimits, Run, TimeLimit, answer, read, stderr_with_reason,
+    DetailError, Ending, Failure, ProgramLimits, ReadBody, Run, TimeLimit, answer, read, stderr_with_reason,
 };
 use crate::service::Execution;
 use proofbox_types::caller::Caller;
@@ -160,7 +160,7 @@ pub async fn run_code(
 }
 
 async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<RunCodeAnswer, Failure> {
-    let Asked { body, digest, arrived } = read::<RunCodeRequest>(request).await?;
+    let ReadBody { body, digest, arrived } = read::<RunCodeRequest>(request).await?;
     if let Some(message) = unsupported(body.language.as_deref()) {
         return Ok(RunCodeAnswer::unanswered(message));
     }

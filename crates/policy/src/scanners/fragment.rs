@@ -47,7 +47,7 @@ pub struct Match {
 /// Most matches that one call of a scanner adds.
 pub(super) const MAX_MATCHES: usize = 64;
 
-/// The matches of one call. Past [`MAX_MATCHES`] the weakest gives way to a stronger one: a crowd of harmless ones
+/// The matches of one call. Past [`MAX_MATCHES`] the weakest is replaced by a stronger one: a crowd of harmless ones
 /// must not hide the one that matters.
 pub(super) struct Strongest<'v> {
     all: &'v mut Vec<Match>,

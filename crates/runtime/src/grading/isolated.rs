@@ -68,7 +68,7 @@ pub async fn run(
                     Poll::Pending => {}
                 },
             }
-            // It is still the same one's turn: it sleeps, or gives way.
+            // It is still the same one's turn: it sleeps, or yields.
             if endpoint.turn() == turn && !(turn == Side::Candidate && pair.candidate.is_none()) {
                 return Poll::Pending;
             }

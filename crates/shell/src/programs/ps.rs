@@ -73,7 +73,7 @@ fn name_of(process: &Process) -> String {
 
 /// Request of `ps`.
 #[derive(Default)]
-struct Asked {
+struct PsOptions {
     /// Columns of `-o`, each with its title where another than its own is given.
     columns: Vec<(String, Option<String>)>,
     /// Numbers of processes; none for all.
@@ -89,7 +89,7 @@ fn numbers(text: &str) -> Result<Vec<u32>, String> {
     words.map(|word| word.parse().map_err(|_| "process ID list syntax error".to_owned())).collect()
 }
 
-impl Asked {
+impl PsOptions {
     fn parse(arguments: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut rest = arguments.iter().peekable();
@@ -159,7 +159,7 @@ impl Asked {
 }
 
 pub(super) async fn ps(shell: &mut Shell, arguments: &[String]) -> Done {
-    let mut asked = match Asked::parse(arguments) {
+    let mut asked = match PsOptions::parse(arguments) {
         Ok(asked) => asked,
         Err(what) => {
             shell.say(&format!("{what}\n")).await;

@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::LayerError;
 
-/// More descriptors than this are of no use, and some systems allow a thousand million.
+/// More descriptors than this are of no use, and some systems allow a billion.
 const DESCRIPTORS: u64 = 1 << 20;
 
 fn at_most(resource: Resource, most: u64) -> Result<(), LayerError> {

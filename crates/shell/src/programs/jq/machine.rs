@@ -106,7 +106,7 @@ impl Drop for Frame {
 
 /// Environment of an evaluation: bindings and input.
 #[derive(Debug, Clone)]
-struct Place {
+struct EvaluationPoint {
     env: Env,
     input: Item,
 }
@@ -117,13 +117,13 @@ enum Step {
     Bind {
         pattern: Arc<Pattern>,
         body: Filter,
-        place: Place,
+        place: EvaluationPoint,
     },
     /// The right side of an operator is known.
     Right {
         binary: Binary,
         left: Filter,
-        place: Place,
+        place: EvaluationPoint,
     },
     Left {
         binary: Binary,
@@ -133,29 +133,29 @@ enum Step {
     Logical {
         logical: Logical,
         right: Filter,
-        place: Place,
+        place: EvaluationPoint,
     },
     Truth(Item),
     If {
         then: Filter,
         other: Filter,
-        place: Place,
+        place: EvaluationPoint,
     },
     Negate(Item),
     IndexTarget {
         index: Filter,
-        place: Place,
+        place: EvaluationPoint,
     },
     IndexBy(Item),
     SliceTarget {
         from: Option<Filter>,
         to: Option<Filter>,
-        place: Place,
+        place: EvaluationPoint,
     },
     SliceFrom {
         target: Item,
         to: Option<Filter>,
-        place: Place,
+        place: EvaluationPoint,
     },
     SliceTo {
         target: Item,
@@ -167,25 +167,25 @@ enum Step {
         entries: Arc<[(Filter, Filter)]>,
         at: usize,
         built: Value,
-        place: Place,
+        place: EvaluationPoint,
     },
     Entry {
         entries: Arc<[(Filter, Filter)]>,
         at: usize,
         key: Value,
         built: Value,
-        place: Place,
+        place: EvaluationPoint,
     },
     Argument {
         native: Native,
         arguments: Arc<[Filter]>,
         values: Vec<Value>,
-        place: Place,
+        place: EvaluationPoint,
     },
     /// A start value of `reduce` or `foreach`.
     Start {
         fold: Arc<Fold>,
-        place: Place,
+        place: EvaluationPoint,
     },
     Source {
         fold: Arc<Fold>,
@@ -226,7 +226,7 @@ struct Fold {
 enum Fork {
     Evaluate {
         filter: Filter,
-        place: Place,
+        place: EvaluationPoint,
         rest: Rest,
     },
     Iterate {
@@ -259,7 +259,7 @@ enum Fork {
         number: usize,
         slot: usize,
         other: Filter,
-        place: Place,
+        place: EvaluationPoint,
         rest: Rest,
     },
     Label(usize),
@@ -311,7 +311,7 @@ enum Slot {
 
 /// Next action of the machine.
 enum Control {
-    Evaluate { filter: Filter, place: Place, rest: Rest },
+    Evaluate { filter: Filter, place: EvaluationPoint, rest: Rest },
     Return { item: Item, rest: Rest },
     Backtrack,
 }
@@ -419,7 +419,7 @@ impl<'a, 't> Machine<'a, 't> {
         for variable in variables {
             env = machine.bind(Binding::Variable(variable.clone()), env)?;
         }
-        let place = Place { env, input: Item::plain(input) };
+        let place = EvaluationPoint { env, input: Item::plain(input) };
         machine.control = Some(Control::Evaluate { filter: Arc::clone(filter), place, rest: None });
         Ok(machine)
     }
@@ -510,7 +510,7 @@ impl<'a, 't> Machine<'a, 't> {
                     // An error that says so goes on to what is around.
                     let Some(handler) = handler else { return Some(Control::Backtrack) };
                     let trail = if matches!(trail, Trail::Off) { Trail::Off } else { Trail::Lost };
-                    let place = Place { env, input: Item { value: error, trail } };
+                    let place = EvaluationPoint { env, input: Item { value: error, trail } };
                     return Some(Control::Evaluate { filter: handler, place, rest });
                 }
                 Fork::Alternative { number, slot, other, place, rest } if !exited.contains(&number) => {
@@ -535,13 +535,13 @@ impl<'a, 't> Machine<'a, 't> {
         Some(Arc::clone(scope))
     }
 
-    fn evaluate(&mut self, filter: &Filter, place: Place, rest: Rest) -> Result<Control, Interrupt> {
-        let inner = |filter: &Filter, place: &Place| {
+    fn evaluate(&mut self, filter: &Filter, place: EvaluationPoint, rest: Rest) -> Result<Control, Interrupt> {
+        let inner = |filter: &Filter, place: &EvaluationPoint| {
             // What only decides has no path.
             let input = Item::plain(place.input.value.clone());
-            (Arc::clone(filter), Place { env: place.env.clone(), input })
+            (Arc::clone(filter), EvaluationPoint { env: place.env.clone(), input })
         };
-        let go = |(filter, place): (Filter, Place), rest: Rest| Ok(Control::Evaluate { filter, place, rest });
+        let go = |(filter, place): (Filter, EvaluationPoint), rest: Rest| Ok(Control::Evaluate { filter, place, rest });
         match &**filter {
             Node::Identity => Ok(Control::Return { item: place.input, rest }),
             Node::Literal(value) => Ok(Control::Return { item: place.input.replaced(value.clone()), rest }),
@@ -650,7 +650,7 @@ impl<'a, 't> Machine<'a, 't> {
             }
             Node::Define(definition, body) => {
                 let env = self.bind(Binding::Function(Arc::clone(&definition.body)), place.env)?;
-                go((Arc::clone(body), Place { env, input: place.input }), rest)
+                go((Arc::clone(body), EvaluationPoint { env, input: place.input }), rest)
             }
             Node::Bind { source, pattern, body } => {
                 let next = inner(source, &place);
@@ -662,7 +662,7 @@ impl<'a, 't> Machine<'a, 't> {
                 let number = self.number();
                 self.fork(Fork::Label(number))?;
                 let env = self.bind(Binding::Label(number), place.env)?;
-                go((Arc::clone(body), Place { env, input: place.input }), rest)
+                go((Arc::clone(body), EvaluationPoint { env, input: place.input }), rest)
             }
             Node::Break(out) => match self.lookup(&place.env, *out).map(|scope| scope.binding.clone()) {
                 Some(Binding::Label(number)) => Err(Interrupt::Break(number)),
@@ -678,13 +678,13 @@ impl<'a, 't> Machine<'a, 't> {
             Node::Call { out, arguments } => {
                 let Some(scope) = self.lookup(&place.env, *out) else { return Ok(Control::Backtrack) };
                 match scope.binding.clone() {
-                    Binding::Closure(filter, env) => go((filter, Place { env, input: place.input }), rest),
+                    Binding::Closure(filter, env) => go((filter, EvaluationPoint { env, input: place.input }), rest),
                     Binding::Function(body) => {
                         let mut env = Some(scope);
                         for argument in arguments.iter() {
                             env = self.bind(Binding::Closure(Arc::clone(argument), place.env.clone()), env)?;
                         }
-                        go((body, Place { env, input: place.input }), rest)
+                        go((body, EvaluationPoint { env, input: place.input }), rest)
                     }
                     Binding::Variable(_) | Binding::Label(_) => Ok(Control::Backtrack),
                 }
@@ -693,7 +693,7 @@ impl<'a, 't> Machine<'a, 't> {
             Node::Path(body) => {
                 let empty = self.memory.array(Vec::new())?;
                 let input = Item { value: place.input.value.clone(), trail: Trail::At(empty) };
-                let next = (Arc::clone(body), Place { env: place.env, input });
+                let next = (Arc::clone(body), EvaluationPoint { env: place.env, input });
                 let rest = self.frame(Step::PathEnd(place.input), rest)?;
                 go(next, rest)
             }
@@ -709,7 +709,7 @@ impl<'a, 't> Machine<'a, 't> {
                     rest,
                     input: place.input,
                 })?;
-                let next = (Arc::clone(paths), Place { env: place.env, input });
+                let next = (Arc::clone(paths), EvaluationPoint { env: place.env, input });
                 let rest = self.frame(Step::ModifyPath(slot), None)?;
                 go(next, rest)
             }
@@ -722,13 +722,13 @@ impl<'a, 't> Machine<'a, 't> {
         native: Native,
         arguments: &Arc<[Filter]>,
         values: Vec<Value>,
-        place: Place,
+        place: EvaluationPoint,
         rest: Rest,
     ) -> Result<Control, Interrupt> {
         if let Some(argument) = arguments.get(values.len()) {
             let filter = Arc::clone(argument);
             let input = Item::plain(place.input.value.clone());
-            let at = Place { env: place.env.clone(), input };
+            let at = EvaluationPoint { env: place.env.clone(), input };
             let rest = self.frame(Step::Argument { native, arguments: Arc::clone(arguments), values, place }, rest)?;
             return Ok(Control::Evaluate { filter, place: at, rest });
         }
@@ -786,19 +786,19 @@ impl<'a, 't> Machine<'a, 't> {
     /// Goes on with a value.
     fn resume(&mut self, item: Item, frame: &Arc<Frame>) -> Result<Control, Interrupt> {
         let rest = frame.next.clone();
-        let inner = |filter: &Filter, place: &Place, rest: Rest| Control::Evaluate {
+        let inner = |filter: &Filter, place: &EvaluationPoint, rest: Rest| Control::Evaluate {
             filter: Arc::clone(filter),
-            place: Place { env: place.env.clone(), input: Item::plain(place.input.value.clone()) },
+            place: EvaluationPoint { env: place.env.clone(), input: Item::plain(place.input.value.clone()) },
             rest,
         };
         match &frame.step {
             Step::Then(filter, env) => {
-                let place = Place { env: env.clone(), input: item };
+                let place = EvaluationPoint { env: env.clone(), input: item };
                 Ok(Control::Evaluate { filter: Arc::clone(filter), place, rest })
             }
             Step::Bind { pattern, body, place } => {
                 let env = self.destructure(pattern, &item.value, place.env.clone())?;
-                let place = Place { env, input: place.input.clone() };
+                let place = EvaluationPoint { env, input: place.input.clone() };
                 Ok(Control::Evaluate { filter: Arc::clone(body), place, rest })
             }
             Step::Right { binary, left, place } => {
@@ -928,7 +928,7 @@ impl<'a, 't> Machine<'a, 't> {
                 };
                 let step = Step::Update { fold: Arc::clone(fold), slot: *slot, env: env.clone(), rest };
                 let rest = self.frame(step, None)?;
-                let place = Place { env, input: Item::plain(value) };
+                let place = EvaluationPoint { env, input: Item::plain(value) };
                 Ok(Control::Evaluate { filter: Arc::clone(&fold.update), place, rest })
             }
             Step::Update { fold, slot, env, rest } => {
@@ -938,7 +938,7 @@ impl<'a, 't> Machine<'a, 't> {
                 match &fold.extract {
                     None => Ok(Control::Backtrack),
                     Some(extract) => {
-                        let place = Place { env: env.clone(), input: item };
+                        let place = EvaluationPoint { env: env.clone(), input: item };
                         Ok(Control::Evaluate { filter: Arc::clone(extract), place, rest: rest.clone() })
                     }
                 }
@@ -1001,13 +1001,13 @@ impl<'a, 't> Machine<'a, 't> {
         target: Item,
         from: Value,
         to: Option<&Filter>,
-        place: &Place,
+        place: &EvaluationPoint,
         rest: Rest,
     ) -> Result<Control, Interrupt> {
         let Some(to) = to else { return self.sliced(&target, from, Value::Null, rest) };
         let rest = self.frame(Step::SliceTo { target, from }, rest)?;
         let input = Item::plain(place.input.value.clone());
-        Ok(Control::Evaluate { filter: Arc::clone(to), place: Place { env: place.env.clone(), input }, rest })
+        Ok(Control::Evaluate { filter: Arc::clone(to), place: EvaluationPoint { env: place.env.clone(), input }, rest })
     }
 
     fn sliced(&mut self, target: &Item, from: Value, to: Value, rest: Rest) -> Result<Control, Interrupt> {
@@ -1163,7 +1163,7 @@ impl<'a, 't> Machine<'a, 't> {
                 match next {
                     Some((path, value)) => {
                         let value = get_path(&self.memory, &value.unwrap_or(Value::Null), &path)?;
-                        let at = Place { env: env.clone(), input: Item::plain(value) };
+                        let at = EvaluationPoint { env: env.clone(), input: Item::plain(value) };
                         let again = Arc::clone(&filter);
                         self.fork(Fork::Modify { slot, filter, env, rest, input })?;
                         let forks = self.forks.len();
