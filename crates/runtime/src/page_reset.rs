@@ -94,8 +94,8 @@ impl Resident {
     }
 }
 
-/// Releases pages of a linear memory, of those that there are.
-fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
+/// Releases pages of a linear memory, of those that there are: they are the image's again.
+pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
     let Some(pages) = memory.get_mut(start * pagemap::PAGE..end * pagemap::PAGE) else { return };
     // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
     // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are

@@ -45,6 +45,14 @@ const IS_PRESENT: u64 = 1 << 3;
 const IS_SWAPPED: u64 = 1 << 4;
 const IS_ZERO_PAGE: u64 = 1 << 5;
 
+/// Page that nobody has written to.
+const ZEROS: [u8; PAGE] = [0; PAGE];
+
+/// Returns a page of a memory; where it ends before that, one of zeros, as it would have grown by.
+pub fn page_of(memory: &[u8], page: usize) -> &[u8] {
+    memory.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZEROS)
+}
+
 /// Regions asked for at once.
 const REGIONS: usize = 512;
 

@@ -352,6 +352,11 @@ impl LoadedModule {
         self.uncounted_bytes
     }
 
+    /// Returns an interpreter that is as the image is, where one was made already.
+    pub(super) fn known_pristine(&self) -> Option<&Pristine> {
+        self.pristine.get()
+    }
+
     /// Begins to note what runs map, unless that is known or being learnt.
     pub(super) fn begin_lesson(&self) -> Option<Lesson<'_>> {
         if self.resident.get().is_some() {

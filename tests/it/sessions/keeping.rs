@@ -65,7 +65,7 @@ async fn sessions_are_listed_by_page_and_counted() {
 #[tokio::test]
 async fn sessions_beyond_the_budget_wait_on_disk_and_nobody_notices() {
     let data = tempfile::tempdir().expect("a directory");
-    let budget = (6 << 20).to_string();
+    let budget = (3 << 20).to_string();
     let server = Server::start(&[
         "--workers",
         "1",
@@ -81,7 +81,7 @@ async fn sessions_beyond_the_budget_wait_on_disk_and_nobody_notices() {
         sessions.push(session);
     }
     eventually_async("they fit the budget", async || {
-        (server.metric("proofbox_sessions_memory_bytes").await <= f64::from(6 << 20)).then_some(())
+        (server.metric("proofbox_sessions_memory_bytes").await <= f64::from(3 << 20)).then_some(())
     })
     .await;
     assert!(server.metric("proofbox_sessions_evicted_total").await >= 20.0);
@@ -92,6 +92,30 @@ async fn sessions_beyond_the_budget_wait_on_disk_and_nobody_notices() {
         );
     }
     assert!(server.metric("proofbox_sessions_restored_total").await >= 20.0);
+}
+
+#[tokio::test]
+async fn a_session_holds_only_pages_that_it_has_changed() {
+    let server = Server::start(&["--workers", "1", "--slots", "1"]);
+    // Slots keep pages between runs.
+    for grading in ["in_process", "isolated"] {
+        let tests = json!({"kind": "asserts", "asserts": ["assert f(1) == 2"]});
+        let run = json!({"code": "def f(x):\n    return x + 1", "tests": tests, "grading": grading});
+        assert_shows(&server.execute(run).await, json!({"status": "passed"}));
+    }
+    let session = Session::open_on(&server, json!({})).await;
+    for number in 0..3 {
+        session.call(&format!("x{number} = {number}")).await;
+        let memory = session.info().await["memory_bytes"].as_u64().expect("a number");
+        assert!(memory <= 448 << 10, "{memory} bytes after call {number}");
+    }
+    session.call("filled = [bytes([each]) * 8192 for each in range(100)]").await;
+    assert_eq!(
+        session.value("x0 + x1 + x2, sum(map(len, filled)), filled[7][5000]").await["items"],
+        json!([3, 819200, 7])
+    );
+    // What was written to and put back is the image's again, and reads as that.
+    assert_eq!(session.value("filled.clear() or [x2, eval('6 * 7')]").await, json!([2, 42]));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use super::interpreter::Interpreter;
 use super::program::{CommandRunner, SessionContext};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::guest::quota;
-use crate::pagemap::PAGE;
+use crate::pagemap::{PAGE, page_of};
 use crate::pool::{InterpreterPool, LoadedImage, Pristine};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::ContextNumber;
@@ -79,13 +79,6 @@ struct SavedInterpreter {
     /// Contents of these pages, XORed with the image's.
     #[serde(with = "serde_bytes")]
     contents: Vec<u8>,
-}
-
-/// Page of zeros: the image beyond its end.
-static ZEROS: [u8; PAGE] = [0; PAGE];
-
-fn page_of(memory: &[u8], page: usize) -> &[u8] {
-    memory.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZEROS)
 }
 
 fn xor(into: &mut [u8], with: &[u8]) {

@@ -23,17 +23,20 @@ use crate::error::{RunError, by_engine};
 use crate::fuel;
 use crate::guest::{self, RUNNER_FAILED, take_pending_output};
 use crate::host_work::HostWork;
-use crate::pagemap;
-use crate::pool::{InterpreterPool, LiveCount, LoadedImage};
+use crate::pool::{InterpreterPool, LiveCount, LoadedImage, Pristine};
 use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
 use crate::state::{HostState, Streams};
 use crate::usage_events::UsageEvents;
+use crate::{page_reset, pagemap};
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Report, Usage};
 use proofbox_types::session::{CellLimits, CellOutcome, Raised};
 use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
 
 /// Fuel that a guest has to heed an interrupt.
 const GRACE_FUEL: u64 = 60_000_000_000;
+
+/// Pages of its own that an interpreter may have beyond those that were compared with the image's.
+const MAX_UNCOMPARED_PAGES: usize = 32;
 
 /// Context of a call, beside its request.
 pub struct CallWith<'a> {
@@ -59,6 +62,8 @@ pub struct Interpreter {
     pub(super) started: bool,
     /// Variables of the session that are newer than its environment: it is told of them with the next request.
     pub(super) new_env: Vec<(String, String)>,
+    /// Number of pages of its own when they were last compared with the image's.
+    compared_pages: usize,
     _live: LiveCount,
     /// Permit of a persistent interpreter.
     _place: OwnedSemaphorePermit,
@@ -107,6 +112,7 @@ impl Interpreter {
             core: pool.core().clone(),
             started: false,
             new_env: Vec::new(),
+            compared_pages: 0,
             _live: live,
             _place: place,
         })
@@ -260,6 +266,34 @@ impl Interpreter {
     pub fn own_pages(&self) -> std::io::Result<Vec<std::ops::Range<usize>>> {
         let mapped = pagemap::mapped_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))?;
         Ok(mapped.own)
+    }
+
+    /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
+    /// that were written to and put back. Where few have been added since the last time, they are not looked at.
+    pub fn share_unchanged(&mut self, pristine: &Pristine) {
+        let Ok(own) = self.own_pages() else { return };
+        let count: usize = own.iter().map(ExactSizeIterator::len).sum();
+        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES {
+            return;
+        }
+        let mut unchanged: Vec<std::ops::Range<usize>> = Vec::new();
+        pristine.with_memory(|image| {
+            let memory = self.memory.data(&self.store);
+            for page in own.into_iter().flatten() {
+                if pagemap::page_of(memory, page) != pagemap::page_of(image, page) {
+                    continue;
+                }
+                match unchanged.last_mut() {
+                    Some(last) if last.end == page => last.end += 1,
+                    _ => unchanged.push(page..page + 1),
+                }
+            }
+        });
+        self.compared_pages = count - unchanged.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let memory = self.memory.data_mut(&mut self.store);
+        for pages in unchanged {
+            page_reset::release(memory, pages);
+        }
     }
 
     /// Returns how long the monotonic clock has run.

@@ -257,6 +257,8 @@ impl Session {
         outcome.number = calls;
         if outcome.lost {
             *place = None;
+        } else if let Some(pristine) = self.session_context.image.module.known_pristine() {
+            interpreter.share_unchanged(pristine);
         }
         Ok(outcome)
     }
