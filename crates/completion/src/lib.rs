@@ -10,6 +10,7 @@ mod inline;
 mod languages;
 mod python;
 mod reasoning;
+mod shell;
 mod tested;
 mod version;
 

@@ -390,8 +390,20 @@ pub(crate) fn is_inline_code(span: &str) -> bool {
         Stmt::Assign(assign) => span.contains(" = ") && value_evidence(&assign.value) == Evidence::Strong,
         Stmt::Return(part) => part.value.as_deref().is_some_and(|value| !is_plain(value)),
         Stmt::Expr(part) => computes(&part.value),
+        Stmt::If(part) => part.body.iter().any(does_something),
+        Stmt::While(part) => part.body.iter().any(does_something),
+        Stmt::With(part) => part.body.iter().any(does_something),
         _ => false,
     })
+}
+
+/// Returns whether a statement is more than a placeholder.
+fn does_something(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Pass(_) => false,
+        Stmt::Expr(part) => !is_plain(&part.value),
+        _ => true,
+    }
 }
 
 /// Judges a text that is declared to be Python.
