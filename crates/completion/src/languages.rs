@@ -373,7 +373,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "batch",
         4,
-        r"^(?i)\s*(@echo (off|on)|setlocal\b.*|for %%?\w+ in \(.*\) do\s.+|if (not )?exist \S+\s.*|echo %\w+%.*|set /[ap] .*)$",
+        r"^(?i)\s*(@echo (off|on)|setlocal\b.*|for (/[fdrl] )?.*%%?\w+ in \(.*\) do\s.+|(copy|del|dir|xcopy|robocopy|move|ren|md|rd|taskkill|ipconfig|netsh|sc|reg|attrib|tasklist|shutdown|chkdsk|sfc)\s.*(\s/[a-z]{1,2}(\s|:|$)|[a-z]:\\|\*\.).*|if (not )?exist \S+\s.*|echo %\w+%.*|set /[ap] .*)$",
     ),
     ("batch", 4, r"^[A-Z]:\\[^<>|]*>\s*\S"),
     // Markup.
@@ -444,6 +444,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         3,
         r"^\s*[A-Za-z_]\w*\s*\*?\s+\*?\w+\((const\s+)?[\w<>]+\s*[*&]*\s+[*&]*\w+(\[\])?(\s*,\s*(const\s+)?[\w<>]+\s*[*&]*\s+[*&]*\w+(\[\])?)*\)\s*[;{]\s*$",
     ),
+    ("c", 5, r"^\s*(typedef\s+)?struct\s*\w*\s*\{.*;\s*\}\s*\w*;$"),
     ("c", 3, r"^\s*for\s*\([^;]*;[^;]*;[^;]*\)"),
     ("c", 3, r"^\s*(while|switch)\s*\(.*\)\s*([{;].*)?$"),
     ("code", 3, r"^\s*(\}\s*)?(else\s+)?if\s*\(.*\)\s*(\{.*|[\w.]+(\(.*\)|\s.*)?;)$"),
@@ -469,7 +470,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "cpp",
         4,
-        r"^\s*(using namespace \w+;|(std::)?(cout|cerr)\s*<<|(std::)?cin\s*>>|template\s*<|std::\w+|vector<\w+>|.*\bstd::(cout|vector|string|map|move|unique_ptr|shared_ptr)\b)",
+        r"^\s*(using namespace \w+;|(std::)?(cout|cerr)\s*<<|(std::)?cin\s*>>|template\s*<|std::\w+.*[;{)]$|vector<\w+>|.*\bstd::(cout|vector|string|map|move|unique_ptr|shared_ptr)\b)",
     ),
     (
         "cpp",
@@ -490,6 +491,11 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         "java",
         4,
         r"^\s*(@Override|@(Test|Autowired|Entity|Service|Bean|GetMapping|PostMapping|RestController|SpringBootApplication)\b.*|try\s*\(\w+(<.*>)?\s+\w+\s*=.*|for\s*\((final\s+)?[A-Z]\w*(<.*>)?\s+\w+\s*:.*|\}\s*catch\s*\(\w+(\s*\|\s*\w+)*\s+\w+\)\s*\{)\s*.*$",
+    ),
+    (
+        "java",
+        4,
+        r"\bthrow new \w*Exception\(|\b[A-Z]\w*::(new|[a-z]\w*)\)|^\s*(Collections|Arrays|Objects|Integer|LocalDate|Thread)\.[a-z]\w*\(.*;$",
     ),
     ("csharp", 4, r"^\s*(Console\.(Write|Read)|using System|namespace [\w.]+\s*[;{]?$)"),
     // Methods have capitals.
@@ -529,7 +535,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "javascript",
         3,
-        r"^\s*(console\.(log|error|warn|table|info)\(.*|document\.\w+[.(=\s].*|window\.\w+[.(\s=].*|(localStorage|sessionStorage|process|JSON|Object|Promise|Array)\.[a-z]\w+\(.*)[);{(,]$",
+        r"^\s*(console\.(log|error|warn|table|info)\(.*|document\.\w+[.(=\s].*|window\.\w+[.(\s=].*|(localStorage|sessionStorage|process|JSON|Object|Promise|Array)\.[a-z]\w+\(.*)[)\];{(,]$",
     ),
     ("javascript", 2, r"^\s*(.*\)\s*=>\s*[{(\w].*|.*\}\);?)$"),
     (
@@ -555,7 +561,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ),
     ("javascript", 3, r"[\w)\]'\x22]\s*[=!]==\s*[\w('\x22\[-]|`[^`]*\$\{[^`]*`|\bawait\s+\w+(\.\w+)*\(.*;$|\?\.\w+\("),
     ("typescript", 2, r"^\s*(readonly\s+)?\w+\??:\s*(string|number|boolean|any|void|unknown)(\[\])?\s*[;,]?$"),
-    ("typescript", 3, r"^\s*(export\s+)?(declare\s+)?(interface\s+\w+.*\{|type\s+\w+(<.*>)?\s*=)"),
+    ("typescript", 3, r"^\s*(export\s+)?(declare\s+)?(interface\s+\w+.*\{$|type\s+\w+(<.*>)?\s*=)"),
     (
         "typescript",
         4,
@@ -578,7 +584,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "rust",
         5,
-        r"^\s*let\s+(mut\s+)?\w+\s*:\s*(&|Vec|Option|Result|HashMap|[iu](8|16|32|64|128|size)\b|f(32|64)\b).*=.*;$",
+        r"^\s*let\s+(mut\s+)?\w+\s*:\s*(&|Vec|Option|Result|HashMap|HashSet|BTreeMap|Rc|Arc|Box|[iu](8|16|32|64|128|size)\b|f(32|64)\b).*=.*;$",
     ),
     (
         "rust",
@@ -595,7 +601,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "go",
         4,
-        r"^\s*(go\s+(func\(|\w+(\.\w+)?\(.*\)$)|for\s+(.*:=\s*range\s|\{$|.*;.*;.*\{$)|type\s+\w+\s+(struct|interface|func|map)\b.*|var\s+\w+(\s*=\s*|\s+)(make|map|\[\]|sync\.|errors\.|int\b|string\b|\*).*|.*\bmake\((chan|map|\[\])|.*\bfunc\(.*\).*\{.*|select\s*\{|case\s+.*<-.*:|if\s+.*;\s*.*\{|\w+\s*=\s*append\(.*)$",
+        r"^\s*(go\s+(func\(|\w+(\.\w+)?\(.*\)$)|for\s+(.*:=\s*range\s|\{$|[^(].*;.*;.*\{$)|type\s+\w+\s+(struct|interface|func|map)\b.*|var\s+\w+(\s*=\s*|\s+)(make|map|\[\]|sync\.|errors\.|int\b|string\b|\*).*|.*\bmake\((chan|map|\[\])|.*\bfunc\(.*\).*\{.*|select\s*\{|case\s+.*<-.*:|if\s+.*;\s*.*\{|\w+\s*=\s*append\(.*)$",
     ),
     (
         "zig",
@@ -611,19 +617,19 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "scala",
         4,
-        r"^\s*(case class\s+\w+|case object\s|object\s+\w+(\s+extends\s+\w+)?\s*\{?|def\s+\w+(\[.*\])?(\(.*\))?\s*(:\s*\w+(\[.*\])?)?\s*=(\s|$)|(lazy\s+|implicit\s+)val\s|val\s+\w+\s*=\s*(List|Seq|Map|Option|Vector|Array)\(|import\s+scala\.|sealed trait|trait\s+\w+)",
+        r"^\s*(case class\s+\w+|case object\s|object\s+[A-Z]\w*(\s+extends\s+\w+)?\s*\{|def\s+\w+(\[.*\])?(\(.*\))?\s*(:\s*\w+(\[.*\])?)?\s*=(\s|$)|(lazy\s+|implicit\s+)val\s|val\s+\w+\s*=\s*(List|Seq|Map|Option|Vector|Array)\(|import\s+scala\.|(sealed\s+)?trait\s+[A-Z]\w*.*(\{|extends\s))",
     ),
-    ("scala", 5, r"^\s*val\s+\w+.*=>"),
+    ("scala", 5, r"^\s*val\s+\w+.*=>|\(_\.\w+|\(_ [-+*/<>=]"),
     ("swift", 5, r"^\s*func\s+\w+\(.*\)\s*(throws\s*)?->\s*.+\{$"),
     (
         "swift",
         4,
-        r"^\s*(import (Foundation|UIKit|SwiftUI|Combine)|((override|private|public|static|mutating|fileprivate|internal)\s+)*func\s+\w+(<.*>)?\((\w+(\s+\w+)?\s*:.*)?\)\s*(throws\s*)?(->\s*\S+\s*)?\{|(override\s+)?init[?]?\(.*:.*\)\s*\{|subscript\(.*\{|guard\s+(let|var|\w).*\belse\b|(if|while)\s+let\s+\w+(\s*=.*|,.*)?\{.*|(var|let)\s+\w+\s*:\s*(some\s+)?\[?[A-Z]\w*[\w\[\]?:<>, ]*(\s*=.*|\s*\{.*)?$|(struct|class|extension|enum|protocol)\s+\w+\s*:\s*[A-Z][\w, ]*\{|@(State|Published|IBOutlet|IBAction|main|objc|ObservedObject)\b.*|(var|let)\s+\w+\s*=.*(\$0\b|\bas[?!]|try[?!]).*|switch\s+\w+\s*\{|for\s+\w+\s+in\s+.*\.\.[.<].*\{)|\{\s*\$0\b",
+        r"^\s*(import (Foundation|UIKit|SwiftUI|Combine)|((override|private|public|static|mutating|fileprivate|internal)\s+)*func\s+\w+(<.*>)?\((\w+(\s+\w+)?\s*:.*)?\)\s*(throws\s*)?(->\s*\S+\s*)?\{|(override\s+)?init[?]?\(.*:.*\)\s*\{|subscript\(.*\{|guard\s+(let|var|\w).*\belse\b|(if|while)\s+let\s+\w+(\s*=.*|,.*)?\{.*|(var|let)\s+\w+\s*:\s*(some\s+)?\[?[A-Z]\w*[\w\[\]?:<>, ]*(\s*=.*|\s*\{.*)?$|(struct|class|extension|enum|protocol)\s+\w+\s*:\s*[A-Z][\w, ]*\{|@(State|Published|IBOutlet|IBAction|main|objc|ObservedObject)\b.*|(var|let)\s+\w+\s*=.*(\$0\b|\bas[?!]|try[?!]).*|switch\s+\w+\s*\{|for\s+\w+\s+in\s+.*\.\.[.<].*\{)|\{\s*\$0\b|\(\w+, [-+*]\)",
     ),
     (
         "dart",
         5,
-        r"^\s*(import 'package:|import 'dart:|void main\(\) (async )?\{|Widget build\(|final \w+ = \w+\(|.*\.forEach\(\(\w+\) => print|\w+ \w+\(.*\) async \{|class \w+ extends (Stateless|Stateful)Widget)",
+        r"^\s*(import 'package:|import 'dart:|void main\(\) (async )?\{|Widget build\(|final \w+ = .*;|.*\.forEach\(\(\w+\) => print|\w+ \w+\(.*\) async \{|class \w+ extends (Stateless|Stateful)Widget)",
     ),
     ("php", 4, r"^<\?(php|=)"),
     (
@@ -642,7 +648,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "ruby",
         4,
-        r"\(&:\w+[?!]?\)|\s(do|\{)\s*\|[\w, ()*&]+\|(\s|$)|%[wi]\[|^\s*@\w+\s*(\|\||[-+])?=\s|^\s*(require|require_relative)\s+['\x22]|^\s*(attr_(reader|writer|accessor)|has_many|belongs_to|validates|before_action)\s+:\w|^\s*\d+\.(times|upto)|^\s*puts\s+([\x22'\[:@]|\w+(\.\w+|\[))|\.(nil|empty|any|even|odd|zero|include|blank|present)\?",
+        r"\(&:\w+[?!]?\)|\s(do|\{)\s*\|[\w, ()*&]+\|(\s|$)|%[wi]\[|^\s*@\w+\s*(\|\||[-+])?=\s|^\s*(require|require_relative)\s+['\x22]|^\s*(attr_(reader|writer|accessor)|has_many|belongs_to|validates|before_action)\s+:\w|^\s*\d+\.(times|upto)|^\s*puts\s+([\x22'\[:@]|\w+(\.\w+|\[))|\.(nil|empty|any|even|odd|zero|include|blank|present)\?|\.(to_[fisah]|to_sym|upcase|downcase|chomp|gsub|inject|each_with_index|each_slice|reject|sort_by)\b(\s|$|!|\.|\(|\{)",
     ),
     ("ruby", 4, r"^\s*class\s+[A-Z]\w*\s+<\s+[A-Z][\w:]*$|\s#\s?=>\s"),
     ("ruby", 2, r"^\s*module\s+[A-Z]\w*$"),
@@ -676,7 +682,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         r"^[a-z]\w*'?(\s+(\(\w+:\w+\)|\[\]|_|[a-z]\w{0,3}|\d+))*\s+=\s.*(\s<-\s.*\]|\s\.\s\w|\+\+|`\w+`|\s\$\s)",
     ),
     ("haskell", 4, r"^[a-z]\w*'?(\s+(\(\w+:\w+\)|\[\]|_))+\s+=\s"),
-    ("haskell", 3, r"^\s*\|\s+(otherwise|.*[<>=].*)\s+=\s"),
+    ("haskell", 3, r"^\s*\|\s+(otherwise|[^|]*[<>=][^|]*)\s+=\s[^|]*$"),
     (
         "elixir",
         4,
@@ -802,6 +808,12 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         r"^\s*(@(interface|implementation|protocol)\s+\w+.*|@property\s*\(.*|@end|@autoreleasepool\s*\{|#import\s+[<\x22].*|NSLog\(@.*|[-+]\s*\(\w+\s*\*?\)\s*\w+.*|(NS\w+|UI\w+)\s*\*\s*\w+\s*=.*|\[\w+\s+\w+.*\];|.*\[\[\w+\s+alloc\].*)$",
     ),
     ("nim", 4, r"^\s*(proc\s+\w+\*?\(.*\)(\s*:\s*\w+)?\s*=|import\s+std/.*)$"),
+    (
+        "haskell",
+        4,
+        r"^[a-z]\w*'?(\s+[\w:()_\[\]]+)*\s+=\s.*\b(zipWith|foldr|foldl'?|takeWhile|dropWhile|iterate|replicate|concatMap|fromIntegral|unwords|unlines|mapM_)\b",
+    ),
+    ("typescript", 4, r"^\s*(export\s+)?interface\s+\w+\s*\{.*\w\??:\s*\w.*\}"),
     ("code", 1, r"^.*[\w)\]\x22']\s*;\s*(//.*)?$"),
     ("code", 1, r"^\s*\}[;,)]*\s*$"),
     ("code", 1, r"^.*[)\w]\s*\{\s*$"),
@@ -888,17 +900,26 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
             && !line.starts_with(['#', '<'])
             && !line.ends_with(['{', '}'])
             && !line.trim_start().starts_with("foreach (");
+        let is_plain =
+            !line.contains(|char: char| char.is_ascii_punctuation() && !matches!(char, ',' | '-' | '!' | '?'));
         let is_sentence = is_sentence(line);
         let mut strongest = shell::weight(line, position);
         let mut counted: Vec<(&'static str, usize)> = Vec::new();
         if strongest > 0 {
             counted.push(("shell", strongest));
         }
+        let is_recipe = line.starts_with('\t') && (strongest > 0 || line.starts_with("\t$"));
+        if is_recipe && index > 0 && is_target(lines[index - 1]) {
+            (strongest, counted) = (MAKE, vec![("makefile", MAKE)]);
+        }
         for pattern in SET.matches(line.as_bytes()) {
             let (language, weight, _) = PATTERNS[pattern];
             // A sentence may end with a semicolon, or begin with "public".
             let is_sure = weight >= 4 || (weight >= 3 && has_operators(line));
             if is_prose && !is_sure && (language == "code" || is_braced(language)) {
+                continue;
+            }
+            if is_prose && is_plain && is_braced(language) {
                 continue;
             }
             // Sentences begin with names of statements, and speak of operators.
@@ -951,7 +972,7 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
 }
 
 /// Returns whether a line has words that only sentences have, outside quotes and comments.
-fn is_sentence(line: &str) -> bool {
+pub(crate) fn is_sentence(line: &str) -> bool {
     let (mut count, mut quote) = (0, None);
     for word in line.split_whitespace() {
         if quote.is_none() && matches!(word, "//" | "#" | "--" | "/*" | "%" | ";") {
@@ -971,6 +992,16 @@ fn is_sentence(line: &str) -> bool {
         count += usize::from(quote.is_none() && shell::is_function_word(name));
     }
     count > 1 || (count == 1 && line.ends_with(['.', '!', '?', ':', ',']))
+}
+
+/// Weight of a rule of a makefile.
+const MAKE: usize = 5;
+
+/// Returns whether a line begins a rule of a makefile, and no block of another language.
+fn is_target(line: &str) -> bool {
+    let name = line.split_once(':').map_or("", |(name, _)| name);
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'%');
+    !name.is_empty() && name.bytes().all(is_name) && !matches!(name, "else" | "try" | "finally" | "default" | "do")
 }
 
 /// Returns whether a line that reads as words has a call, an assignment or an arrow where a statement has them.

@@ -10,6 +10,7 @@ use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_python_stdlib::sys::is_known_standard_library;
 
 use super::bare::{self, is_prose};
+use super::languages;
 
 /// Longest line that is parsed by itself, in bytes.
 const MAX_LINE: usize = 2000;
@@ -163,6 +164,7 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
         return if is_word { parsed.strongest.min(Evidence::Weak) } else { parsed.strongest };
     }
     match () {
+        () if languages::is_sentence(text) => Evidence::None,
         () if STRONG.is_match(text.as_bytes()) => Evidence::Strong,
         () if !is_prose(text) && WEAK.is_match(text.as_bytes()) => Evidence::Weak,
         () => Evidence::None,
