@@ -3,7 +3,7 @@
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
 use super::fences::Prose;
-use super::languages::{self, ENOUGH, PYTHON};
+use super::languages::{self, ENOUGH, PYTHON, Recognised};
 use super::python::{self, Evidence, MAX_PARSED, Parsed};
 use super::version::Label;
 use super::{Found, MAX_BLOCKS};
@@ -45,7 +45,7 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     if is_whole && other.is_none() && all_end_statements(lines) && lines.iter().any(ends_so) {
         return vec![found(prose, (0, prose.lines.len() - 1), languages::ANY, BlockForm::Bare)];
     }
-    if is_whole && !other.is_some_and(|other| is_other(other.language)) {
+    if is_whole && !other.is_some_and(|other| is_other(other.language) || is_short_other(lines, &other)) {
         return vec![found(prose, (0, prose.lines.len() - 1), PYTHON, BlockForm::Bare)];
     }
     let without_tracebacks = without_tracebacks(lines);
@@ -161,6 +161,17 @@ pub(crate) fn is_python(lines: &[&str]) -> bool {
             let rest = &searched[segment.last + 1..];
             segment.is_python() && segment.first == 0 && rest.iter().all(|line| line.trim().is_empty())
         })
+}
+
+/// Lines that a text has at most whose statements of other languages may be Python as well.
+const MAX_SHORT: usize = 8;
+
+/// Returns whether a short text without strings of several lines, though it parses, is rather in another language.
+fn is_short_other(lines: &[&str], other: &Recognised) -> bool {
+    let texts = || lines.iter().filter(|line| !line.trim().is_empty());
+    let is_short = texts().count() <= MAX_SHORT && !texts().any(|line| line.contains("\"\"\"") || line.contains("'''"));
+    let weight = || texts().map(|line| python::weight(python::line_evidence(line))).sum();
+    is_short && other.language != languages::ANY && !languages::is_rather_python(weight(), Some(other))
 }
 
 /// Returns whether every line ends as those of languages with braces do.

@@ -397,7 +397,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "css",
         3,
-        r"^(@media|[.#]?[a-zA-Z*][\w.#:>~+*=\[\]()\x22, -]*)\s*\{\s*([a-z-]+\s*:[^;{}]+;\s*)+([a-z-]+\s*:[^;{}]+)?\}\s*$",
+        r"^(@media|[.#:*\[]?[a-zA-Z*:{][\w.#:>~+*=\[\]()\x22, -]*)\s*\{\s*(-{0,2}[a-z][\w-]*\s*:[^;{}]+;\s*)+(-{0,2}[a-z][\w-]*\s*:[^;{}]+)?\}\s*$",
     ),
     ("css", 3, r"^[.#][a-zA-Z][\w.#:> -]*\s*\{\s*\}?\s*$"),
     ("css", 2, r"^[a-zA-Z][\w.#:>, -]*\s*\{\s*\}?\s*$"),
@@ -814,6 +814,28 @@ const PATTERNS: &[(&str, usize, &str)] = &[
         r"^[a-z]\w*'?(\s+[\w:()_\[\]]+)*\s+=\s.*\b(zipWith|foldr|foldl'?|takeWhile|dropWhile|iterate|replicate|concatMap|fromIntegral|unwords|unlines|mapM_)\b",
     ),
     ("typescript", 4, r"^\s*(export\s+)?interface\s+\w+\s*\{.*\w\??:\s*\w.*\}"),
+    (
+        "r",
+        4,
+        r"(^|[^.\w])(rnorm|runif|rbinom|sapply|lapply|tapply|vapply|data\.frame|read\.csv|paste0|nrow|ncol|colnames|rownames|rbind|cbind|t\.test|is\.na|na\.omit|setwd|as\.(numeric|character|factor|integer|Date))\(|\b[a-z]\w*\$[a-z]\w*[),]",
+    ),
+    ("javascript", 4, r"^\s*for\s*(await\s*)?\(\s*(const|let|var)\s"),
+    ("javascript", 3, r"\[\.\.\.[a-zA-Z]\w*[\],]|\{\s*\.\.\.[a-zA-Z]\w*\s*[,}]"),
+    (
+        "javascript",
+        2,
+        r"^\s*((async|static|get|set)\s+)*[a-z]\w*\([\w, ={}\[\]]*\)\s*\{$|^\s*this\.\w+(\.\w+)*(\(.*\)|\s*=.*);$",
+    ),
+    ("java", 4, r"^\s*for\s*\([A-Z]\w*(<.*>)?\s+\w+\s*:\s*\S.*\)"),
+    ("cpp", 3, r"^\s*for\s*\((const\s+)?[\w:<>]+\s*[&*]*\s+[&*]*\w+\s*:\s*\S.*\)"),
+    ("csharp", 3, r"=\s*\w+\.[A-Z]\w*\(.*\);$"),
+    ("haskell", 2, r"^[a-z]\w{2,}(\s+([a-z]\w?|\d+|_|\[\]|\([a-z:_, ]+\)))+\s+=\s+\S"),
+    ("haskell", 4, r"\[\d+\s*(,\s*\d+)?\s*\.\.\s*\d*\]"),
+    ("perl", 5, r"^\s*(print|push|say|die|next|last|return)\b.*\s(for|foreach|if|unless)\s.*[$@%]\w.*;"),
+    ("php", 4, r"\$_(POST|GET|SERVER|SESSION|REQUEST|COOKIE|FILES)\[|\bisset\(\$"),
+    ("shell", 4, r#"^case\s+["']?\$\{?\w+.*\bin$"#),
+    ("shell", 3, r"^\s*\S+\)\s.*;;$"),
+    ("shell", 3, r"^go (mod|vet|fmt|generate|env|work)( [\w./-]+)*$"),
     ("code", 1, r"^.*[\w)\]\x22']\s*;\s*(//.*)?$"),
     ("code", 1, r"^\s*\}[;,)]*\s*$"),
     ("code", 1, r"^.*[)\w]\s*\{\s*$"),
@@ -1006,7 +1028,10 @@ fn is_target(line: &str) -> bool {
 
 /// Returns whether a line that reads as words has a call, an assignment or an arrow where a statement has them.
 fn has_operators(line: &str) -> bool {
-    const OPERATORS: [&str; 12] = [" = ", "+=", "-=", "*=", "^=", "|=", "++", "->", "::", "&&", "||", "<<"];
+    const OPERATORS: [&str; 18] = [
+        " = ", "+=", "-=", "*=", "^=", "|=", "++", "->", "::", "&&", "||", "<<", " == ", " != ", " < ", " > ", " ? ",
+        " % ",
+    ];
     let calls = || {
         let bytes = line.as_bytes();
         bytes.windows(2).any(|pair| pair[1] == b'(' && (pair[0].is_ascii_alphanumeric() || pair[0] == b'_'))

@@ -132,7 +132,7 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
             r"^(async\s+)?for\s+\w+(\s*,\s*\w+)*\s+in\s+\w+\(",
             r"^from\s+[\w.]+\s+import\s",
             r#"^print\s*["'(]"#,
-            r"^\w+(\.\w+)*\s*=\s*\w+(\.\w+)*\(",
+            r"^\w+(\.\w+)*\s*=\s*([A-Za-z_]\w*(\.\w+)+|[A-Za-z_]\w+)\(",
             r"^(self|cls)\.\w+",
         ])
     });
@@ -349,8 +349,21 @@ fn expression_evidence(expression: &Expr) -> Evidence {
         },
         Expr::Lambda(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::Named(_) => Strong,
         expression if is_comprehension(expression) => Strong,
-        Expr::FString(_) | Expr::If(_) | Expr::Subscript(_) => Weak,
+        Expr::Subscript(part) => expression_evidence(&part.value).max(Weak),
+        Expr::BinOp(part) => computed(&part.left).max(computed(&part.right)),
+        Expr::FString(_) | Expr::If(_) => Weak,
         _ => Neutral,
+    }
+}
+
+/// Judges an operand: only what is sure by itself counts.
+fn computed(operand: &Expr) -> Evidence {
+    match operand {
+        Expr::Call(_) => match expression_evidence(operand) {
+            Evidence::Strong => Evidence::Strong,
+            _ => Evidence::Neutral,
+        },
+        _ => Evidence::Neutral,
     }
 }
 

@@ -542,7 +542,12 @@ fn count<'a>(words: impl Iterator<Item = &'a str>) -> Option<Words> {
             if is_function_word(bare) {
                 return None;
             }
-            counts.plain += 1;
+            // Names of things have capitals within.
+            if bare.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+                counts.names += 1;
+            } else {
+                counts.plain += 1;
+            }
         } else if bare.is_ascii() {
             counts.names += 1;
         } else {
@@ -599,6 +604,7 @@ fn is_operand(word: &str) -> bool {
         || has_glob
         || word.contains("://")
         || word.matches('/').count() > 1
+        || (word.matches('.').count() > 1 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'))
         || word.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
 }
 
