@@ -779,7 +779,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     (
         "asm",
         2,
-        r"^\s*((?i:push|pop|pushq|popq)\s+(?i:%?[re]?[abcd]x|%?[re]?(si|di|sp|bp)|\{.*\})|(jmp|je|jne|jz|jnz|jg|jge|jl|jle|bne|beq)\s+\.?\w+|int\s+0x\w+|ret|syscall|section\s+\.\w+|global\s+_?\w+|\.(text|data|globl|section|global)\b.*|\w+\s+(db|dw|dd|equ)\s.*)$",
+        r"^\s*((?i:push|pop|pushq|popq)\s+(?i:%?[re]?[abcd]x|%?[re]?(si|di|sp|bp)|\{.*\})|(jmp|je|jne|jz|jnz|jg|jge|jl|jle|bne|beq)\s+\.?\w+|int\s+0x\w+|ret|syscall|section\s+\.\w+|global\s+(_start|main)|\.(text|data|globl|section|global)\b.*|\w+\s+(db|dw|dd|equ)\s.*)$",
     ),
     (
         "fortran",
