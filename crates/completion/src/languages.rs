@@ -644,7 +644,7 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ),
     // Languages with `end`, and with arrows.
     ("ruby", 2, r"^\s*(puts\s+\S.*|require\s+'.*|attr_\w+\s.*|end)$"),
-    ("ruby", 2, r"^\s*(def \w+[?!]?(\([^)]*\))?|class [A-Z]\w*( < \w+)?|\w+\.each do \|.*)$"),
+    ("ruby", 2, r"^\s*(def \w+[?!]?(\(([^s)][^)]*|s[^e)][^)]*)?\))?|class [A-Z]\w*( < \w+)?|\w+\.each do \|.*)$"),
     (
         "ruby",
         4,
@@ -836,6 +836,10 @@ const PATTERNS: &[(&str, usize, &str)] = &[
     ("shell", 4, r#"^case\s+["']?\$\{?\w+.*\bin$"#),
     ("shell", 3, r"^\s*\S+\)\s.*;;$"),
     ("shell", 3, r"^go (mod|vet|fmt|generate|env|work)( [\w./-]+)*$"),
+    ("ruby", 3, r"^\s*[A-Z]\w*(\.\w+)+\(\w+: \S.*\)$"),
+    ("swift", 3, r"^\s*[a-z]\w*(\.\w+)*\(\w+: \S.*\)$"),
+    ("swift", 4, r#""[^"]*\\\([a-z][\w.]*\)[^"]*""#),
+    ("haskell", 4, r"^(map|filter|foldr|foldl|zipWith)\s+\(\S*[*+/<>=.-].*\)\s+\S"),
     ("code", 1, r"^.*[\w)\]\x22']\s*;\s*(//.*)?$"),
     ("code", 1, r"^\s*\}[;,)]*\s*$"),
     ("code", 1, r"^.*[)\w]\s*\{\s*$"),
@@ -945,7 +949,7 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
                 continue;
             }
             // Sentences begin with names of statements, and speak of operators.
-            if is_sentence && !matches!(language, "html" | "diff") {
+            if is_sentence && (is_prose || !has_operators(line)) && !matches!(language, "html" | "diff") {
                 continue;
             }
             strongest = strongest.max(weight);
@@ -1090,11 +1094,35 @@ mod tests {
             ("@@ -1,2 +1,2 @@", "diff"),
             ("const a = 1;", "javascript"),
             ("public class A {", "java"),
+            ("SELECT a FROM b", "sql"),
+            ("select a, count(*) from b where c = 1", "sql"),
+            ("arr.sort((a, b) => a - b)", "javascript"),
+            ("#define MAX(a, b) ((a) > (b) ? (a) : (b))", "c"),
+            ("let v: Vec<_> = line.split(',').collect();", "rust"),
+            ("words.map(&:capitalize)", "ruby"),
+            ("$total = array_sum($items);", "php"),
+            ("(defun fact (n) (* n 2))", "lisp"),
+            ("RUN apt-get update && apt-get install -y curl", "dockerfile"),
+            (".card:hover { color: red; }", "css"),
+            ("<img src=\"a.png\" alt=\"A\">", "html"),
+            ("sha256sum a.iso", "shell"),
         ];
         for (line, language) in cases {
             let found = recognise(&[line]).expect(line);
             assert_eq!((found.language, found.weight >= ENOUGH), (language, true), "{line}");
         }
+    }
+
+    #[test]
+    fn rules_of_makefiles_are_told_from_headers() {
+        assert_eq!(recognise(&["clean:", "\trm -f a.o"]).map(|found| found.language), Some("makefile"));
+        assert!(recognise(&["else:", "\tsee below"]).is_none());
+    }
+
+    #[test]
+    fn settings_are_no_statements() {
+        assert!(is_settings(&["[package]", "name = \"demo\"", "edition = \"2021\""]));
+        assert!(!is_settings(&["[x]", "y = f(x)", "print(y)"]) && !is_settings(&["[package]"]));
     }
 
     #[test]
@@ -1109,6 +1137,15 @@ mod tests {
             "source of truth",
             "Let me know!",
             "a < b > c",
+            "SELECT is the most common statement of SQL.",
+            "Settings => Privacy",
+            "Program Overview",
+            "add salt, pepper and oil",
+            "(when in doubt, leave it out)",
+            "object stored in the cache",
+            "apples > oranges",
+            "=== Summary ===",
+            "update your profile and set a photo",
         ];
         for line in lines {
             assert!(recognise(&[line]).is_none_or(|found| found.weight < ENOUGH), "{line}");

@@ -309,6 +309,22 @@ mod tests {
     }
 
     #[test]
+    fn statements_that_parse_may_be_in_other_languages() {
+        for text in ["fmt.Printf(\"%d\", n)\n", "A = rand(3);\nb = eig(A);\ndisp(b)\n", "    return a;\n"] {
+            let extraction = extract(text, &[]);
+            assert_eq!((extraction.code, extraction.report.contains_code), (None, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_that_a_traceback_quotes_are_no_program() {
+        let text =
+            "Traceback (most recent call last):\n  File \"a.py\", line 7, in f\n    total = sum(xs)\nTypeError: no\n";
+        assert_eq!(extract(text, &[]).code, None);
+        assert_eq!(code(&format!("{text}\ntotal = sum(ys)\n")).as_deref(), Some("total = sum(ys)\n"));
+    }
+
+    #[test]
     fn blocks_beyond_the_bound_are_counted() {
         let text = "```sh\nls -l\n```\n".repeat(150) + "```python\nx = 1\n```\n";
         let extraction = extract(&text, &[]);

@@ -46,6 +46,11 @@ const PACKAGES: &[&str] = &[
 ];
 /// Functions whose call is a sure sign.
 const FUNCTIONS: &[&str] = &["print", "input", "open", "isinstance", "setattr", "super"];
+/// Functions whose call is a sure sign around one that iterates.
+const CONVERSIONS: &[&str] =
+    &["list", "dict", "set", "tuple", "sorted", "sum", "any", "all", "len", "str", "int", "enumerate", "reversed"];
+/// Functions that iterate.
+const ITERATIONS: &[&str] = &["zip", "map", "filter", "range", "enumerate", "reversed", "sorted", "set", "list", "str"];
 /// Names that stand for those of modules.
 const PLACEHOLDERS: &[&str] = &["foo", "bar", "module", "my_module", "mymodule", "package", "something", "name"];
 /// Names that annotate.
@@ -342,7 +347,8 @@ fn expression_evidence(expression: &Expr) -> Evidence {
                 Weak,
                 FUNCTIONS.contains(&name.id.as_str())
                     || !call.arguments.keywords.is_empty()
-                    || call.arguments.args.iter().any(is_comprehension),
+                    || call.arguments.args.iter().any(is_comprehension)
+                    || (CONVERSIONS.contains(&name.id.as_str()) && call.arguments.args.iter().any(is_iteration)),
             ),
             Expr::Attribute(_) | Expr::Call(_) | Expr::Subscript(_) => Strong,
             _ => Weak,
@@ -365,6 +371,11 @@ fn computed(operand: &Expr) -> Evidence {
         },
         _ => Evidence::Neutral,
     }
+}
+
+fn is_iteration(expression: &Expr) -> bool {
+    matches!(expression, Expr::Call(call)
+        if matches!(&*call.func, Expr::Name(name) if ITERATIONS.contains(&name.id.as_str())))
 }
 
 fn is_comprehension(expression: &Expr) -> bool {

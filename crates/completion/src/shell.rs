@@ -443,7 +443,7 @@ pub(crate) fn weight(line: &str, position: Position) -> usize {
     let is_compound = matches!(head, "if" | "for" | "while" | "until")
         && words.iter().any(|word| matches!(*word, "then" | "do"))
         && words.iter().any(|word| word.ends_with(';'));
-    if is_compound && (words.contains(&"[") || words.contains(&"[[") || matches!(head, "for" | "while")) {
+    if is_compound && (words.contains(&"[") || words.contains(&"[[") || matches!(head, "for" | "while" | "until")) {
         return SURE;
     }
     let is_path = ["./", "../", "~/", "/", "$"].iter().any(|start| head.starts_with(start))
