@@ -899,6 +899,8 @@ const HEIRS: &[(&str, &str)] =
     &[("c", "cpp"), ("java", "csharp"), ("javascript", "typescript"), ("lisp", "scheme"), ("lisp", "clojure")];
 /// Longest line that is matched, in bytes.
 const MAX_LINE: usize = 1000;
+/// Most memory that the states of the patterns take, in bytes; where they do not fit, matching is slower by far.
+const MAX_STATES: usize = 32 << 20;
 /// Number of lines that are looked at.
 const MAX_LINES: usize = 20_000;
 
@@ -910,7 +912,11 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
             Some(rest) if *language == "shell" => format!(r"^\s*{rest}"),
             _ => (*pattern).to_owned(),
         });
-        RegexSetBuilder::new(patterns).unicode(false).build().expect("the patterns are constants")
+        RegexSetBuilder::new(patterns)
+            .unicode(false)
+            .dfa_size_limit(MAX_STATES)
+            .build()
+            .expect("the patterns are constants")
     });
     let mut scores: Vec<(&'static str, usize)> = Vec::new();
     let mut braces = 0;
