@@ -3,7 +3,7 @@
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
 use super::fences::Prose;
-use super::languages::{self, ENOUGH, PYTHON};
+use super::languages::{self, ENOUGH, PYTHON, Recognised};
 use super::python::{self, Evidence, MAX_PARSED, Parsed};
 use super::version::Label;
 use super::{Found, MAX_BLOCKS};
@@ -37,10 +37,19 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let other = languages::recognise(lines).filter(|other| other.weight >= ENOUGH);
     // Statements that end with semicolons are those of others, though they may parse.
     let is_other = |language| language == "diff" || ends_statements(lines);
-    if is_whole_python(&text, prose.is_all) && !other.is_some_and(|other| is_other(other.language)) {
+    if languages::is_settings(lines) {
+        return Vec::new();
+    }
+    let is_whole = is_whole_python(&text, prose.is_all);
+    let ends_so = |line: &&str| line.trim_end().ends_with(';');
+    if is_whole && other.is_none() && all_end_statements(lines) && lines.iter().any(ends_so) {
+        return vec![found(prose, (0, prose.lines.len() - 1), languages::ANY, BlockForm::Bare)];
+    }
+    if is_whole && !other.is_some_and(|other| is_other(other.language) || is_short_other(lines, &other)) {
         return vec![found(prose, (0, prose.lines.len() - 1), PYTHON, BlockForm::Bare)];
     }
-    let mut segments = segments(lines);
+    let without_tracebacks = without_tracebacks(lines);
+    let mut segments = segments(without_tracebacks.as_deref().unwrap_or(lines));
     segments.retain(Segment::is_python);
     // Prompts within code are examples in its docstrings.
     let first = segments.first().map_or(lines.len(), |segment| segment.first);
@@ -119,11 +128,15 @@ pub(crate) fn judge_unlabelled(code: String) -> (BlockContent, Option<String>, S
         return (BlockContent::Transcript, Some(PYTHON.to_owned()), code);
     }
     let searched = searched(&lines);
+    if languages::is_settings(searched) {
+        return (BlockContent::Data, None, code);
+    }
     let other = languages::recognise(searched).filter(|other| other.weight >= 2);
     let is_diff = other.is_some_and(|other| other.language == "diff");
     let is_whole = !is_diff && parse_whole(&code).is_some_and(|parsed| parsed.strongest >= Evidence::Weak);
-    let weight: usize =
-        segments(searched).iter().filter(|segment| segment.is_python()).map(|segment| segment.weight).sum();
+    let without_tracebacks = without_tracebacks(searched);
+    let segments = segments(without_tracebacks.as_deref().unwrap_or(searched));
+    let weight: usize = segments.iter().filter(|segment| segment.is_python()).map(|segment| segment.weight).sum();
     let language = if is_whole || languages::is_rather_python(weight, other.as_ref()) {
         Some(PYTHON)
     } else {
@@ -150,9 +163,45 @@ pub(crate) fn is_python(lines: &[&str]) -> bool {
         })
 }
 
+/// Lines that a text has at most whose statements of other languages may be Python as well.
+const MAX_SHORT: usize = 8;
+
+/// Returns whether a short text without strings of several lines, though it parses, is rather in another language.
+fn is_short_other(lines: &[&str], other: &Recognised) -> bool {
+    let texts = || lines.iter().filter(|line| !line.trim().is_empty());
+    let is_short = texts().count() <= MAX_SHORT && !texts().any(|line| line.contains("\"\"\"") || line.contains("'''"));
+    let weight = || texts().map(|line| python::weight(python::line_evidence(line))).sum();
+    is_short && other.language != languages::ANY && !languages::is_rather_python(weight(), Some(other))
+}
+
 /// Returns whether every line ends as those of languages with braces do.
-fn ends_statements(lines: &[&str]) -> bool {
+fn all_end_statements(lines: &[&str]) -> bool {
     lines.iter().map(|line| line.trim_end()).all(|line| line.is_empty() || line.ends_with([';', '{', '}']))
+}
+
+/// Returns whether lines end as those of languages with braces do: all of them so, or half of them with semicolons.
+fn ends_statements(lines: &[&str]) -> bool {
+    let lines_with = |end: &[char]| lines.iter().filter(|line| line.trim_end().ends_with(end)).count();
+    let texts = lines.iter().filter(|line| !line.trim().is_empty()).count();
+    all_end_statements(lines) || lines_with(&[';']) * 2 >= texts
+}
+
+/// Returns lines with those of tracebacks blanked, which quote the program; none where there is no traceback.
+fn without_tracebacks<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
+    const HEADER: &str = "Traceback (most recent call last):";
+    lines.iter().find(|line| line.trim_start().starts_with(HEADER))?;
+    let mut lines = lines.to_vec();
+    let mut header_indent = None;
+    for line in &mut lines {
+        if line.trim_start().starts_with(HEADER) {
+            header_indent = Some(indent(line));
+        } else if header_indent.is_none_or(|header| line.trim().is_empty() || indent(line) <= header) {
+            header_indent = None;
+            continue;
+        }
+        *line = "";
+    }
+    Some(lines)
 }
 
 /// Returns the lines that are searched.

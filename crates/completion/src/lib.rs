@@ -10,6 +10,7 @@ mod inline;
 mod languages;
 mod python;
 mod reasoning;
+mod shell;
 mod tested;
 mod version;
 
@@ -305,6 +306,22 @@ mod tests {
         let extraction = extract("```sql\nSELECT 1;\n```", &[]);
         assert_eq!((extraction.code, extraction.report.reason), (None, ChoiceReason::OtherLanguage));
         assert!(extraction.report.contains_code);
+    }
+
+    #[test]
+    fn statements_that_parse_may_be_in_other_languages() {
+        for text in ["fmt.Printf(\"%d\", n)\n", "A = rand(3);\nb = eig(A);\ndisp(b)\n", "    return a;\n"] {
+            let extraction = extract(text, &[]);
+            assert_eq!((extraction.code, extraction.report.contains_code), (None, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_that_a_traceback_quotes_are_no_program() {
+        let text =
+            "Traceback (most recent call last):\n  File \"a.py\", line 7, in f\n    total = sum(xs)\nTypeError: no\n";
+        assert_eq!(extract(text, &[]).code, None);
+        assert_eq!(code(&format!("{text}\ntotal = sum(ys)\n")).as_deref(), Some("total = sum(ys)\n"));
     }
 
     #[test]

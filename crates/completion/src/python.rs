@@ -10,6 +10,7 @@ use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_python_stdlib::sys::is_known_standard_library;
 
 use super::bare::{self, is_prose};
+use super::languages;
 
 /// Longest line that is parsed by itself, in bytes.
 const MAX_LINE: usize = 2000;
@@ -45,6 +46,11 @@ const PACKAGES: &[&str] = &[
 ];
 /// Functions whose call is a sure sign.
 const FUNCTIONS: &[&str] = &["print", "input", "open", "isinstance", "setattr", "super"];
+/// Functions whose call is a sure sign around one that iterates.
+const CONVERSIONS: &[&str] =
+    &["list", "dict", "set", "tuple", "sorted", "sum", "any", "all", "len", "str", "int", "enumerate", "reversed"];
+/// Functions that iterate.
+const ITERATIONS: &[&str] = &["zip", "map", "filter", "range", "enumerate", "reversed", "sorted", "set", "list", "str"];
 /// Names that stand for those of modules.
 const PLACEHOLDERS: &[&str] = &["foo", "bar", "module", "my_module", "mymodule", "package", "something", "name"];
 /// Names that annotate.
@@ -131,7 +137,7 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
             r"^(async\s+)?for\s+\w+(\s*,\s*\w+)*\s+in\s+\w+\(",
             r"^from\s+[\w.]+\s+import\s",
             r#"^print\s*["'(]"#,
-            r"^\w+(\.\w+)*\s*=\s*\w+(\.\w+)*\(",
+            r"^\w+(\.\w+)*\s*=\s*([A-Za-z_]\w*(\.\w+)+|[A-Za-z_]\w+)\(",
             r"^(self|cls)\.\w+",
         ])
     });
@@ -163,6 +169,7 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
         return if is_word { parsed.strongest.min(Evidence::Weak) } else { parsed.strongest };
     }
     match () {
+        () if languages::is_sentence(text) => Evidence::None,
         () if STRONG.is_match(text.as_bytes()) => Evidence::Strong,
         () if !is_prose(text) && WEAK.is_match(text.as_bytes()) => Evidence::Weak,
         () => Evidence::None,
@@ -340,16 +347,35 @@ fn expression_evidence(expression: &Expr) -> Evidence {
                 Weak,
                 FUNCTIONS.contains(&name.id.as_str())
                     || !call.arguments.keywords.is_empty()
-                    || call.arguments.args.iter().any(is_comprehension),
+                    || call.arguments.args.iter().any(is_comprehension)
+                    || (CONVERSIONS.contains(&name.id.as_str()) && call.arguments.args.iter().any(is_iteration)),
             ),
             Expr::Attribute(_) | Expr::Call(_) | Expr::Subscript(_) => Strong,
             _ => Weak,
         },
         Expr::Lambda(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) | Expr::Named(_) => Strong,
         expression if is_comprehension(expression) => Strong,
-        Expr::FString(_) | Expr::If(_) | Expr::Subscript(_) => Weak,
+        Expr::Subscript(part) => expression_evidence(&part.value).max(Weak),
+        Expr::BinOp(part) => computed(&part.left).max(computed(&part.right)),
+        Expr::FString(_) | Expr::If(_) => Weak,
         _ => Neutral,
     }
+}
+
+/// Judges an operand: only what is sure by itself counts.
+fn computed(operand: &Expr) -> Evidence {
+    match operand {
+        Expr::Call(_) => match expression_evidence(operand) {
+            Evidence::Strong => Evidence::Strong,
+            _ => Evidence::Neutral,
+        },
+        _ => Evidence::Neutral,
+    }
+}
+
+fn is_iteration(expression: &Expr) -> bool {
+    matches!(expression, Expr::Call(call)
+        if matches!(&*call.func, Expr::Name(name) if ITERATIONS.contains(&name.id.as_str())))
 }
 
 fn is_comprehension(expression: &Expr) -> bool {
@@ -390,8 +416,20 @@ pub(crate) fn is_inline_code(span: &str) -> bool {
         Stmt::Assign(assign) => span.contains(" = ") && value_evidence(&assign.value) == Evidence::Strong,
         Stmt::Return(part) => part.value.as_deref().is_some_and(|value| !is_plain(value)),
         Stmt::Expr(part) => computes(&part.value),
+        Stmt::If(part) => part.body.iter().any(does_something),
+        Stmt::While(part) => part.body.iter().any(does_something),
+        Stmt::With(part) => part.body.iter().any(does_something),
         _ => false,
     })
+}
+
+/// Returns whether a statement is more than a placeholder.
+fn does_something(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Pass(_) => false,
+        Stmt::Expr(part) => !is_plain(&part.value),
+        _ => true,
+    }
 }
 
 /// Judges a text that is declared to be Python.

@@ -181,7 +181,8 @@ fn an_answer_without_code_has_no_program() {
     for name in ["development", "held_out"] {
         for answer in read(name).iter().filter(|answer| answer.code == "none") {
             let extraction = extract(&answer.text, &[]);
-            assert_eq!(extraction.code.is_none(), extraction.report.reason != ChoiceReason::RecognisedPython);
+            assert_eq!(extraction.code, None, "{name}.txt:{}", answer.line);
+            assert_ne!(extraction.report.reason, ChoiceReason::RecognisedPython, "{name}.txt:{}", answer.line);
         }
     }
 }
