@@ -175,6 +175,84 @@ async fn messages_that_are_none_are_refused_and_bounded() {
 }
 
 #[tokio::test]
+async fn bodies_that_are_no_messages_are_told_apart() {
+    let server = Server::shared();
+    let post = async |content_type: &str, accept: &str, body: &'static str| {
+        let request = http().post(format!("{}/mcp", server.url)).header("accept", accept);
+        let response = request.header("content-type", content_type).body(body).send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let body = response.text().await.expect("whole");
+        (status, serde_json::from_str::<Value>(&body).unwrap_or_default())
+    };
+    for (body, code) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1", -32700),
+        ("", -32700),
+        ("\u{feff}{}", -32700),
+        ("\"LOUD", -32700),
+        ("7", -32600),
+        ("[]", -32600),
+        ("{\"jsonrpc\": \"1.0\", \"id\": 1, \"method\": \"ping\"}", -32600),
+    ] {
+        for content_type in ["application/json", "Application/JSON; charset=utf-8"] {
+            let (status, answer) = post(content_type, ACCEPT.1, body).await;
+            assert_eq!(status, 400, "{body}: {answer}");
+            assert_shows(&answer, json!({"jsonrpc": "2.0", "id": null, "error": {"code": code}}));
+            assert!(!answer.to_string().contains("LOUD"), "{answer}");
+        }
+    }
+    assert_eq!(post("text/plain", ACCEPT.1, "{").await.0, 415);
+    assert_eq!(post("application/json", "text/html", "{").await.0, 406);
+}
+
+#[tokio::test]
+async fn files_of_own_sessions_are_listed_page_by_page() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
+    });
+    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
+    known(&server, &other).await;
+    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let ask =
+        async |key: &str, message: Value| post(&server, &[("authorization", key)], message).await.1["result"].clone();
+    let open = async || {
+        let opened = ask(&one, tool(1, "open_session", json!({}))).await;
+        opened["structuredContent"]["session"].as_str().expect("it is open").to_owned()
+    };
+    let sessions = [open().await, open().await, open().await];
+    let make = "import os\nos.makedirs('d/e')\nfor n in range(130):\n    open(f'd/{n:03} ?.txt', 'w').write('x' * n)";
+    ask(&one, tool(2, "run_python", json!({"session": sessions[0], "code": make}))).await;
+    ask(&one, tool(3, "write_file", json!({"session": sessions[2], "path": "ü", "text": "last"}))).await;
+    let (mut listed, mut pages, mut cursor) = (Vec::new(), Vec::new(), json!({}));
+    loop {
+        let page = ask(&one, request(4, "resources/list", cursor)).await;
+        let resources = page["resources"].as_array().expect("a list").clone();
+        pages.push(resources.len());
+        listed.extend(resources);
+        match page.get("nextCursor") {
+            Some(next) => cursor = json!({"cursor": next}),
+            None => break,
+        }
+    }
+    assert_eq!((pages, listed.len()), (vec![100, 31], 131));
+    let uri = |session: &str, path: &str| format!("proofbox://sessions/{session}/files/{path}");
+    assert_shows(&listed[7], json!({"uri": uri(&sessions[0], "d/007%20%3F.txt"), "name": "d/007 ?.txt", "size": 7}));
+    assert_eq!(listed[130]["uri"], json!(uri(&sessions[2], "%C3%BC")));
+    let read = ask(&one, request(5, "resources/read", json!({"uri": listed[130]["uri"]}))).await;
+    assert_eq!(read["contents"][0]["text"], json!("last"));
+    assert_eq!(ask(&other, request(6, "resources/list", json!({}))).await["resources"], json!([]));
+    // The cursor of another's page leads to nothing of theirs.
+    let first = ask(&one, request(7, "resources/list", json!({}))).await;
+    let next = json!({"cursor": first["nextCursor"]});
+    assert_eq!(ask(&other, request(8, "resources/list", next)).await["resources"], json!([]));
+    let (_, wrong) =
+        post(&server, &[("authorization", &one)], request(9, "resources/list", json!({"cursor": "x"}))).await;
+    assert_eq!(wrong["error"]["code"], json!(-32602));
+    let templates = ask(&one, request(10, "resources/templates/list", json!({}))).await;
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], json!("proofbox://sessions/{session}/files/{+path}"));
+}
+
+#[tokio::test]
 async fn a_call_is_cancelled_by_its_client_alone() {
     let server = Server::shared();
     let greet = async || {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListResourceTemplatesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, Tool,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
 
 use super::backend::Backend;
 use super::call::{Call, CallHandle, CallsInFlight, Doing, ToolError, caller_of};
@@ -116,6 +117,23 @@ impl ServerHandler for Handler {
         Ok(result_of(answered.await?).into())
     }
 
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        // Before anybody has waited for the service, there are no sessions: clients ask at once.
+        let Some(service) = self.backend.started() else {
+            return Ok(ListResourcesResult::with_all_items(Vec::new()));
+        };
+        let caller = caller_of(self.callers, &context)?;
+        let scope = scope_of(&context);
+        let call = Call::new(service, caller.clone(), CallHandle::new(context, &caller, &self.in_flight));
+        let cursor = request.and_then(|request| request.cursor);
+        let listed = scope.serve(resources::list(&call, cursor.as_deref())).await;
+        listed.map_err(|error| ErrorData::invalid_params(error.into_text(), None))
+    }
+
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -129,15 +147,16 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
         let read = scope_of(&context).serve(async {
             match self.begin(context).await? {
-                Ok(call) => Ok::<_, ErrorData>(resources::read(&call, &request.uri).await),
+                Ok(call) => Ok::<_, ErrorData>(resources::read(&call, &uri).await),
                 Err(error) => Ok(Err(error)),
             }
         });
         match read.await? {
             Ok(contents) => Ok(contents.into()),
-            Err(error) => Err(ErrorData::resource_not_found(error.into_text(), None)),
+            Err(error) => Err(ErrorData::resource_not_found(error.into_text(), Some(json!({"uri": uri})))),
         }
     }
 }

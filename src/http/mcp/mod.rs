@@ -26,16 +26,18 @@ use std::task::{Context, Poll, Waker};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Extension, Router};
+use axum::{Extension, Json, Router};
 use rmcp::ServiceExt;
-use rmcp::model::RequestId;
+use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::AppState;
@@ -141,7 +143,7 @@ async fn answer(
         mcp.in_flight.cancel(&caller, session, request);
     }
     let message = forwarded(uri, headers, body.bytes.clone(), caller, session)?;
-    let response = body.parse(move |_| Ok::<_, ApiError>(Begun::new(mcp, message))).await?;
+    let response = body.parse(move |bytes| Ok::<_, ApiError>(Begun::new(mcp, message, bytes))).await?;
     let mut response = response.answer().await;
     if head.method == "initialize" && response.status().is_success() {
         // A name for the client alone, by which it can cancel what it has asked for: nothing is kept under it.
@@ -177,6 +179,21 @@ fn forwarded(
     Ok(request)
 }
 
+/// Returns whether a body is announced as JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let announced = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    announced.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Makes the answer to a body that is no message: it is no JSON, or other JSON.
+fn unreadable(body: &[u8]) -> Response {
+    let error = match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => ErrorData::invalid_request("the body is no request or notification of JSON-RPC 2.0", None),
+        Err(error) => ErrorData::parse_error(format!("the body is no JSON: {error}"), None),
+    };
+    (StatusCode::BAD_REQUEST, Json(json!({"jsonrpc": "2.0", "id": null, "error": error}))).into_response()
+}
+
 /// A message whose answer has begun: it was parsed, on the thread that began it.
 enum Begun {
     Answered(Response),
@@ -185,10 +202,15 @@ enum Begun {
 
 impl Begun {
     /// Polls the protocol's server once: it has the whole body and parses it before it waits for anything.
-    fn new(mcp: Arc<Mcp>, message: Request) -> Self {
+    fn new(mcp: Arc<Mcp>, message: Request, body: &[u8]) -> Self {
+        let is_json = is_json(message.headers());
         let mut answer: Pin<Box<dyn Future<Output = Response> + Send>> =
             Box::pin(async move { mcp.http.handle(message).await.map(Body::new) });
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            // The protocol's server takes a body that it can't read for one of another type.
+            Poll::Ready(response) if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Self::Answered(unreadable(body))
+            }
             Poll::Ready(response) => Self::Answered(response),
             Poll::Pending => Self::Waiting(answer),
         }
