@@ -25,6 +25,9 @@ use proofbox_store::{DiskReserve, Store, StoreError};
 use proofbox_types::hardening::Hardened;
 use proofbox_worker::{WorkerPool, WorkerSettings};
 
+/// Part of the drain time that is left for clients to be told of the end of what still runs.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// The whole of proofbox, ready to serve.
 pub struct App {
     service: Arc<Service>,
@@ -171,6 +174,7 @@ impl App {
             draining.clone(),
         );
         let (begun, drained) = tokio::sync::oneshot::channel();
+        let ending = draining.clone();
         let service = Arc::clone(&self.service);
         let shutdown = async move {
             shutdown.await;
@@ -181,7 +185,10 @@ impl App {
         let open = self.service.metrics.connections.clone();
         let deadline = async {
             let _ = drained.await;
-            tokio::time::sleep(self.drain).await;
+            let farewell = FAREWELL.min(self.drain / 2);
+            tokio::time::sleep(self.drain - farewell).await;
+            ending.end();
+            tokio::time::sleep(farewell).await;
         };
         let work = async {
             http::serve(listener, tls, router, self.connections, open, shutdown).await;

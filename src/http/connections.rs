@@ -46,6 +46,8 @@ pub struct Peer(pub SocketAddr);
 pub struct OpenConnection {
     /// Dropped with its last clone.
     _counted: Arc<Counted>,
+    /// Token for which the server waits when it goes down, if it waits for the connection.
+    _waited_for: Option<TaskTrackerToken>,
 }
 
 struct Counted {
@@ -56,7 +58,12 @@ struct Counted {
 impl OpenConnection {
     fn new(open: IntGauge, slot: OwnedSemaphorePermit) -> Self {
         open.inc();
-        Self { _counted: Arc::new(Counted { open, _slot: slot }) }
+        Self { _counted: Arc::new(Counted { open, _slot: slot }), _waited_for: None }
+    }
+
+    /// Has the server wait for the connection.
+    fn waited_for(self, token: Option<TaskTrackerToken>) -> Self {
+        Self { _waited_for: token, ..self }
     }
 }
 
@@ -182,20 +189,21 @@ async fn serve_stream(
     draining: CancellationToken,
     waited_for: Option<TaskTrackerToken>,
 ) {
+    let is_waited_for = waited_for.is_some();
     // A WebSocket keeps its connection open after the exchange that it began with.
-    let service = Extension(peer).layer(Extension(connection).layer(router));
+    let service = Extension(peer).layer(Extension(connection.waited_for(waited_for)).layer(router));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(idle_timeout)
         .max_buf_size(HEAD_BYTES)
-        .keep_alive(waited_for.is_some())
+        .keep_alive(is_waited_for)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .with_upgrades();
     // However it ends, it is the client's affair: what we fail at is answered, and logged there.
     let mut connection = std::pin::pin!(connection);
     let _ = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = draining.cancelled(), if waited_for.is_some() => {
+        () = draining.cancelled(), if is_waited_for => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -28,7 +28,6 @@ mod tls;
 mod v1;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -38,6 +37,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
@@ -51,19 +51,37 @@ use error::ApiError;
 pub use tls::Tls;
 pub use v1::{Wire, answer_of, openapi, sample_of};
 
-/// Flag that the service is going down: set once, never cleared.
+/// Progress of the service's going down.
 #[derive(Clone, Debug, Default)]
-pub struct Draining(Arc<AtomicBool>);
+pub struct Draining {
+    begun: CancellationToken,
+    ending: CancellationToken,
+}
 
 impl Draining {
-    /// Sets the flag: from now on new work is refused and readiness fails.
+    /// Begins it: from now on new work is refused and readiness fails.
     pub fn begin(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.begun.cancel();
+    }
+
+    /// Says that the time for what still runs is all but over.
+    pub fn end(&self) {
+        self.ending.cancel();
     }
 
     /// Returns whether the service is going down.
     pub fn has_begun(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.begun.is_cancelled()
+    }
+
+    /// Waits until the service is going down.
+    pub async fn begun(&self) {
+        self.begun.cancelled().await;
+    }
+
+    /// Waits until the time for what still runs is all but over.
+    pub async fn ending(&self) {
+        self.ending.cancelled().await;
     }
 }
 

@@ -36,9 +36,9 @@ pub use sessions::{
     CallEvent, CallItem, CallStream, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked,
     CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError,
     LifecycleChange, LifecycleEvent, LifecycleKind, LogEvent, LogLine, LoggedEnd, MAX_PACKAGES, MAX_REQUIREMENT_BYTES,
-    MAX_TTL, OnExpiry, OutputRetention, SavedState, SessionAsked, SessionCommand, SessionError, SessionInfo,
-    SessionManager, SessionSettings, SessionSpec, SessionState, Setup, TaggedCheckpoint, Watch, WatchEvent,
-    overflow_note, script_of_words,
+    MAX_TTL, OnExpiry, OutputRetention, OwnedSession, SavedState, SessionAsked, SessionCommand, SessionError,
+    SessionInfo, SessionManager, SessionSettings, SessionSpec, SessionState, Setup, TaggedCheckpoint, Watch,
+    WatchEvent, overflow_note, script_of_words,
 };
 pub use stats::{StatsAsked, StatsCollector, StatsError, StatsFound, StatsGroup};
 pub use suites::{Failed, Finished, SuiteItem, SuiteRunner};

@@ -65,5 +65,6 @@ mod tls;
 mod trainers;
 mod volumes;
 mod webhooks;
+mod websockets;
 mod wire;
 mod workers;

@@ -20,17 +20,27 @@ fn ways(command: &mut Command, server: &Server) {
     command.env("PROOFBOX_URL", &server.url).env("PROOFBOX_BINARY", env!("CARGO_BIN_EXE_proofbox"));
 }
 
-#[test]
-fn agents_of_the_python_sdk_and_fastmcp_solve_their_tasks() {
+/// Runs a program of pytest in `tests/mcp`.
+fn passes(name: &str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let suites = root().join("tests/mcp");
     let site = packages("mcp", "python3", &suites.join("requirements.txt"), &[]);
     let server = Server::start(&[]);
     let mut command = Command::new("python3");
-    command.arg("-B").arg(suites.join("agent_suite.py")).env("PYTHONPATH", site);
+    command.arg("-B").arg(suites.join(name)).env("PYTHONPATH", site);
     ways(&mut command, &server);
-    let said = succeed("the agents over MCP", &mut command);
+    let said = succeed(name, &mut command);
     assert!(said.contains(" passed"), "{said}");
+}
+
+#[test]
+fn agents_of_the_python_sdk_and_fastmcp_solve_their_tasks() {
+    passes("agent_suite.py");
+}
+
+#[test]
+fn clients_of_the_python_sdk_and_fastmcp_take_long_calls_as_tasks() {
+    passes("task_suite.py");
 }
 
 #[test]
@@ -175,6 +185,84 @@ async fn messages_that_are_none_are_refused_and_bounded() {
 }
 
 #[tokio::test]
+async fn bodies_that_are_no_messages_are_told_apart() {
+    let server = Server::shared();
+    let post = async |content_type: &str, accept: &str, body: &'static str| {
+        let request = http().post(format!("{}/mcp", server.url)).header("accept", accept);
+        let response = request.header("content-type", content_type).body(body).send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let body = response.text().await.expect("whole");
+        (status, serde_json::from_str::<Value>(&body).unwrap_or_default())
+    };
+    for (body, code) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1", -32700),
+        ("", -32700),
+        ("\u{feff}{}", -32700),
+        ("\"LOUD", -32700),
+        ("7", -32600),
+        ("[]", -32600),
+        ("{\"jsonrpc\": \"1.0\", \"id\": 1, \"method\": \"ping\"}", -32600),
+    ] {
+        for content_type in ["application/json", "Application/JSON; charset=utf-8"] {
+            let (status, answer) = post(content_type, ACCEPT.1, body).await;
+            assert_eq!(status, 400, "{body}: {answer}");
+            assert_shows(&answer, json!({"jsonrpc": "2.0", "id": null, "error": {"code": code}}));
+            assert!(!answer.to_string().contains("LOUD"), "{answer}");
+        }
+    }
+    assert_eq!(post("text/plain", ACCEPT.1, "{").await.0, 415);
+    assert_eq!(post("application/json", "text/html", "{").await.0, 406);
+}
+
+#[tokio::test]
+async fn files_of_own_sessions_are_listed_page_by_page() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
+    });
+    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
+    known(&server, &other).await;
+    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let ask =
+        async |key: &str, message: Value| post(&server, &[("authorization", key)], message).await.1["result"].clone();
+    let open = async || {
+        let opened = ask(&one, tool(1, "open_session", json!({}))).await;
+        opened["structuredContent"]["session"].as_str().expect("it is open").to_owned()
+    };
+    let sessions = [open().await, open().await, open().await];
+    let make = "import os\nos.makedirs('d/e')\nfor n in range(130):\n    open(f'd/{n:03} ?.txt', 'w').write('x' * n)";
+    ask(&one, tool(2, "run_python", json!({"session": sessions[0], "code": make}))).await;
+    ask(&one, tool(3, "write_file", json!({"session": sessions[2], "path": "ü", "text": "last"}))).await;
+    let (mut listed, mut pages, mut cursor) = (Vec::new(), Vec::new(), json!({}));
+    loop {
+        let page = ask(&one, request(4, "resources/list", cursor)).await;
+        let resources = page["resources"].as_array().expect("a list").clone();
+        pages.push(resources.len());
+        listed.extend(resources);
+        match page.get("nextCursor") {
+            Some(next) => cursor = json!({"cursor": next}),
+            None => break,
+        }
+    }
+    assert_eq!((pages, listed.len()), (vec![100, 31], 131));
+    let uri = |session: &str, path: &str| format!("proofbox://sessions/{session}/files/{path}");
+    assert_shows(&listed[7], json!({"uri": uri(&sessions[0], "d/007%20%3F.txt"), "name": "d/007 ?.txt", "size": 7}));
+    assert_eq!(listed[130]["uri"], json!(uri(&sessions[2], "%C3%BC")));
+    let read = ask(&one, request(5, "resources/read", json!({"uri": listed[130]["uri"]}))).await;
+    assert_eq!(read["contents"][0]["text"], json!("last"));
+    assert_eq!(ask(&other, request(6, "resources/list", json!({}))).await["resources"], json!([]));
+    // The cursor of another's page leads to nothing of theirs.
+    let first = ask(&one, request(7, "resources/list", json!({}))).await;
+    let next = json!({"cursor": first["nextCursor"]});
+    assert_eq!(ask(&other, request(8, "resources/list", next)).await["resources"], json!([]));
+    let (_, wrong) =
+        post(&server, &[("authorization", &one)], request(9, "resources/list", json!({"cursor": "x"}))).await;
+    assert_eq!(wrong["error"]["code"], json!(-32602));
+    let templates = ask(&one, request(10, "resources/templates/list", json!({}))).await;
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], json!("proofbox://sessions/{session}/files/{+path}"));
+}
+
+#[tokio::test]
 async fn a_call_is_cancelled_by_its_client_alone() {
     let server = Server::shared();
     let greet = async || {
@@ -196,6 +284,109 @@ async fn a_call_is_cancelled_by_its_client_alone() {
     assert_eq!(post(server, &[("mcp-session-id", &own)], cancel).await.0, 202);
     let (_, answer) = tokio::time::timeout(Duration::from_secs(5), running).await.expect("it ends").expect("no panic");
     assert_shows(&answer, json!({"result": {"isError": true, "content": [{"text": "the call was cancelled"}]}}));
+}
+
+/// Sends messages about tasks as a client of 2025-11-25 with this key does.
+async fn about(server: &Server, key: &str, method: &str, params: Value) -> Value {
+    let (status, answer) = post(server, &[("authorization", key)], request(9, method, params)).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["id"], json!(9), "{answer}");
+    answer
+}
+
+#[tokio::test]
+async fn tasks_belong_to_the_key_that_began_them_and_are_bounded() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start_with(&["--workers", "1"], |command| {
+        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
+    });
+    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
+    known(&server, &other).await;
+    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let call = |code: &str, ttl: u64| json!({"name": "run_python", "arguments": {"code": code}, "task": {"ttl": ttl}});
+    let begun = about(&server, &one, "tools/call", call("import time; time.sleep(2); 'SECRET' + 'MARK'", 60_000)).await;
+    assert_shows(&begun, json!({"result": {"task": {"status": "working", "ttl": 60_000, "pollInterval": 500}}}));
+    let id = json!({"taskId": begun["result"]["task"]["taskId"]});
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let refused = about(&server, &other, method, id.clone()).await;
+        assert_eq!(refused["error"]["code"], json!(-32602), "{method}: {refused}");
+        assert!(!refused.to_string().contains("SECRETMARK"), "{refused}");
+    }
+    assert_eq!(about(&server, &other, "tasks/list", json!({})).await["result"], json!({"tasks": []}));
+    // It waits for the end.
+    let result = about(&server, &one, "tasks/result", id.clone()).await;
+    assert_shows(&result, json!({"result": {"structuredContent": {"result": "'SECRETMARK'"}, "isError": false}}));
+    assert!(result["result"].get("resultType").is_none(), "{result}");
+    assert_shows(&about(&server, &one, "tasks/get", id).await, json!({"result": {"status": "completed"}}));
+    // Its time ends what still runs, and its session with it.
+    let short = about(&server, &one, "tools/call", call("while True: pass", 2_000)).await;
+    let id = json!({"taskId": short["result"]["task"]["taskId"]});
+    eventually_async("the task is over", async || {
+        (about(&server, &one, "tasks/get", id.clone()).await["error"]["code"] == json!(-32602)).then_some(())
+    })
+    .await;
+    eventually_async("its session has ended", async || {
+        let (_, _, list) = send(&server, "GET", "/v1/sessions", &[("authorization", &one)], Value::Null).await;
+        list["sessions"].as_array().is_some_and(Vec::is_empty).then_some(())
+    })
+    .await;
+    // At most 128 of one key, and others have theirs.
+    let mut last = Value::Null;
+    let brief = json!({"name": "run_python", "arguments": {"session": "none", "code": "1"}, "task": {}});
+    for number in 0..128 {
+        let begun = about(&server, &one, "tools/call", brief.clone()).await;
+        assert_eq!(begun.get("error").is_some(), number == 127, "{number}: {begun}");
+        last = begun;
+    }
+    assert!(last["error"]["message"].as_str().expect("a sentence").starts_with("there are too many tasks"), "{last}");
+    let (mut pages, mut cursor) = (Vec::new(), json!({}));
+    loop {
+        let page = about(&server, &one, "tasks/list", cursor).await;
+        pages.push(page["result"]["tasks"].as_array().map_or(0, Vec::len));
+        match page["result"].get("nextCursor") {
+            Some(next) => cursor = json!({"cursor": next}),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [50, 50, 28]);
+    assert!(about(&server, &other, "tools/call", call("1", 30_000)).await.get("result").is_some());
+}
+
+#[tokio::test]
+async fn tasks_are_offered_to_those_who_know_them() {
+    let server = Server::shared();
+    let ask = async |revision: &str, message: Value| {
+        let headers = [ACCEPT, ("mcp-protocol-version", revision)];
+        let (status, _, body) = send(server, "POST", "/mcp", &headers, message).await;
+        assert_eq!(status, 200, "{revision}: {body}");
+        let data =
+            body.as_str().and_then(|events| events.lines().filter_map(|line| line.strip_prefix("data:")).next_back());
+        data.map_or(body.clone(), |data| serde_json::from_str(data.trim()).expect("JSON"))
+    };
+    let greeting = |revision: &str| {
+        let mut greeting = hello();
+        greeting["params"]["protocolVersion"] = revision.into();
+        greeting
+    };
+    let support = |tools: &Value, name: &str| {
+        let tools = tools["result"]["tools"].as_array().expect("a list");
+        tools.iter().find(|tool| tool["name"] == name).expect("it is there")["execution"].clone()
+    };
+    let (own, earlier) = ("2025-11-25", "2025-06-18");
+    assert_shows(
+        &ask(own, greeting(own)).await,
+        json!({"result": {"capabilities": {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}}}),
+    );
+    assert!(ask(earlier, greeting(earlier)).await["result"]["capabilities"].get("tasks").is_none());
+    let list = request(1, "tools/list", json!({}));
+    let (now, before) = (ask(own, list.clone()).await, ask(earlier, list).await);
+    assert_eq!(support(&now, "run_tests"), json!({"taskSupport": "optional"}));
+    assert_eq!((support(&now, "scan_code"), support(&before, "run_tests")), (Value::Null, Value::Null));
+    // A revision without tasks has calls that wait.
+    let call = request(2, "tools/call", json!({"name": "run_python", "arguments": {"code": "6 * 7"}, "task": {}}));
+    assert_shows(&ask(earlier, call).await, json!({"result": {"structuredContent": {"result": "42"}}}));
+    let refused = request(3, "tools/call", json!({"name": "scan_code", "arguments": {"code": "1"}, "task": {}}));
+    assert_eq!(ask(own, refused).await["error"]["code"], json!(-32601));
 }
 
 #[tokio::test]

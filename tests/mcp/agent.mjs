@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 
 const { PROOFBOX_URL, PROOFBOX_BINARY } = process.env;
 const TESTS = "from solution import add\n\ndef test_small():\n    assert add(1, 2) == 3\n\ndef test_none():\n    assert add(0, 0) == 0\n";
@@ -71,8 +72,51 @@ async function solve(transport) {
   await client.close();
 }
 
+// Tasks of revision 2025-11-25, over HTTP.
+async function runTasks() {
+  const client = new Client({ name: "agent", version: "1" });
+  await client.connect(transports.http());
+  const { tasks } = client.getServerCapabilities();
+  assert.deepEqual(tasks, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
+  const { tools } = await client.listTools();
+  const taken = tools.filter(({ execution }) => execution?.taskSupport === "optional").map(({ name }) => name);
+  assert.deepEqual(taken, ["run_python", "run_command", "run_tests"]);
+
+  const begin = (name, args, task) => client.experimental.tasks.callToolStream({ name, arguments: args }, undefined, { task });
+  const code = "import time\nfor step in range(4):\n    print('step', step)\n    time.sleep(0.8)\n6 * 7";
+  const seen = [];
+  for await (const message of begin("run_python", { code }, { ttl: 60_000 })) seen.push(message);
+  assert.deepEqual([seen[0].type, seen[0].task.status, seen[0].task.ttl], ["taskCreated", "working", 60_000]);
+  assert.ok(seen.some(({ task }) => task?.statusMessage?.startsWith("step ")), JSON.stringify(seen));
+  const last = seen.at(-1);
+  assert.deepEqual([last.type, last.result.structuredContent.result], ["result", "42"]);
+  const { taskId } = seen[0].task;
+  assert.equal((await client.experimental.tasks.getTask(taskId)).status, "completed");
+  const again = await client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema);
+  assert.equal(again._meta["io.modelcontextprotocol/related-task"].taskId, taskId);
+
+  const { session } = (await client.callTool({ name: "open_session", arguments: {} })).structuredContent;
+  const endless = begin("run_python", { session, code: "x = 1\nwhile True: pass", timeout: 60 }, {});
+  const created = (await endless.next()).value;
+  const running = await client.experimental.tasks.listTasks();
+  assert.deepEqual(running.tasks.slice(-2).map(({ status }) => status), ["completed", "working"]);
+  assert.equal((await client.experimental.tasks.cancelTask(created.task.taskId)).status, "cancelled");
+  await assert.rejects(client.experimental.tasks.cancelTask(created.task.taskId), /can't be cancelled/);
+  const began = Date.now();
+  const after = await client.callTool({ name: "run_python", arguments: { session, code: "x" } });
+  assert.equal(after.structuredContent.result, "1");
+  assert.ok(Date.now() - began < 5000);
+  const failing = [];
+  for await (const message of begin("run_python", { session: "none", code: "1" }, {})) failing.push(message);
+  assert.ok(failing.at(-1).type === "error" || failing.at(-1).result.isError, JSON.stringify(failing));
+  await client.callTool({ name: "close_session", arguments: { session } });
+  await client.close();
+}
+
 for (const [name, transport] of Object.entries(transports)) {
   await solve(transport());
   console.log(`${name}: passed`);
 }
+await runTasks();
+console.log("tasks: passed");
 console.log("all passed");

@@ -20,7 +20,10 @@ pub struct Backend(Shared<BoxFuture<'static, Result<Arc<Service>, Arc<str>>>>);
 impl Backend {
     /// Wraps a service that is there.
     pub fn ready(service: Arc<Service>) -> Self {
-        Self(ready(Ok(service)).boxed().shared())
+        let there = ready(Ok(service)).boxed().shared();
+        // Seen by `started` from now on.
+        let _ = there.clone().now_or_never();
+        Self(there)
     }
 
     /// Starts a service in the background.
@@ -37,6 +40,11 @@ impl Backend {
             }
         };
         Self(started.boxed().shared())
+    }
+
+    /// Returns the service if it has been waited for and is there.
+    pub fn started(&self) -> Option<Arc<Service>> {
+        self.0.peek().and_then(|started| started.as_ref().ok().cloned())
     }
 
     /// Waits for the service.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::handler::CallerSource;
+use super::tasks::Task;
 use crate::http::error::ApiError;
 use crate::service::{ExecuteError, Service, SessionError};
 use proofbox_types::caller::Caller;
@@ -29,6 +30,11 @@ impl ToolError {
     /// Makes the error of this sentence.
     pub fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
+    }
+
+    /// Makes the error of a call that its client has cancelled.
+    pub fn cancelled() -> Self {
+        Self::new("the call was cancelled")
     }
 
     /// Returns the sentence.
@@ -134,7 +140,22 @@ pub struct Call {
 pub struct CallHandle {
     cancelled: CancellationToken,
     progress: Option<Progress>,
+    /// Task that the call is.
+    task: Option<Arc<Task>>,
     _in_flight: Option<InFlight>,
+}
+
+/// Request of a call that may become a task: while its client waits for the answer, it can cancel the call.
+pub struct Waiting {
+    cancelled: CancellationToken,
+    _in_flight: Option<InFlight>,
+}
+
+impl Waiting {
+    /// Waits until the client cancels the call.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
 }
 
 /// Returns the caller of a request.
@@ -163,7 +184,18 @@ impl CallHandle {
         });
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress { peer: context.peer, token, began: Instant::now() });
-        Self { cancelled, progress, _in_flight: in_flight }
+        Self { cancelled, progress, task: None, _in_flight: in_flight }
+    }
+
+    /// Makes the handle of a task whose request is answered at once.
+    pub fn of_task(task: Arc<Task>) -> Self {
+        Self { cancelled: task.cancelled().clone(), progress: None, task: Some(task), _in_flight: None }
+    }
+
+    /// Makes a handle of the call as a task, and gives what is left of the request that it was.
+    pub fn into_task(self, task: Arc<Task>) -> (Self, Waiting) {
+        let Self { cancelled, progress, task: _, _in_flight } = self;
+        (Self { progress, ..Self::of_task(task) }, Waiting { cancelled, _in_flight })
     }
 
     /// Does work until it ends or the client cancels it, and tells the client meanwhile that it goes on. Work that is
@@ -176,7 +208,7 @@ impl CallHandle {
         loop {
             tokio::select! {
                 biased;
-                () = self.cancelled.cancelled() => return Err(ToolError::new("the call was cancelled")),
+                () = self.cancelled.cancelled() => return Err(ToolError::cancelled()),
                 done = &mut work => return Ok(done),
                 () = self.tell_of(doing) => {}
             }
@@ -185,11 +217,21 @@ impl CallHandle {
 
     /// Tells the client after a while that work goes on.
     async fn tell_of(&self, doing: &Doing) {
-        let Some(Progress { peer, token, began }) = &self.progress else { return std::future::pending().await };
+        if !self.has_listener() {
+            return std::future::pending().await;
+        }
         tokio::time::sleep(PROGRESS_INTERVAL).await;
+        if let Some(task) = &self.task {
+            task.note(&doing.text());
+        }
+        let Some(Progress { peer, token, began }) = &self.progress else { return };
         let progress = ProgressNotificationParam::new(token.clone(), began.elapsed().as_secs_f64());
         // Who does not listen any more has cancelled the call.
         let _ = peer.notify_progress(progress.with_message(doing.text())).await;
+    }
+
+    fn has_listener(&self) -> bool {
+        self.progress.is_some() || self.task.is_some()
     }
 }
 
@@ -222,7 +264,7 @@ impl Call {
 
     /// Returns whether the client hears of progress.
     pub fn has_listener(&self) -> bool {
-        self.handle.progress.is_some()
+        self.handle.has_listener()
     }
 }
 

@@ -4,18 +4,22 @@
 //! - `handler`: requests of the protocol;
 //! - `tools`: the tools, one file for each subject;
 //! - `call`: one call of a tool, with its cancellation and progress;
+//! - `tasks`: calls that go on when their request has been answered;
+//! - `tasks_2025`: messages about tasks of revision 2025-11-25;
 //! - `backend`: the service, which may still be starting;
 //! - `schema`: schemas of arguments and results;
 //! - `resources`: files of sessions by their address;
 //! - `text`: bounds of what a model is to read.
 //!
-//! Requests over HTTP stand alone: the server keeps nothing of a client between them.
+//! Requests over HTTP stand alone: the server keeps nothing of a client between them but its tasks.
 
 mod backend;
 mod call;
 mod handler;
 mod resources;
 mod schema;
+mod tasks;
+mod tasks_2025;
 mod text;
 mod tools;
 
@@ -26,16 +30,18 @@ use std::task::{Context, Poll, Waker};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Extension, Router};
+use axum::{Extension, Json, Router};
 use rmcp::ServiceExt;
-use rmcp::model::RequestId;
+use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::AppState;
@@ -48,15 +54,19 @@ use backend::Backend;
 use call::{CallsInFlight, ClientSession};
 use handler::{CallerSource, Handler};
 use proofbox_types::caller::Caller;
+use tasks_2025::TaskMessage;
 
 /// Header in which clients of the revisions before 2026-07-28 name the session that `initialize` gave them.
 const SESSION_HEADER: &str = "mcp-session-id";
+/// Header that names the tool, the resource or the task of a message, for proxies.
+const NAME_HEADER: &str = "mcp-name";
 /// Size of the longest message that is looked at for its method before it is parsed, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// State that the handlers of this API flavour share.
 struct Mcp {
     http: StreamableHttpService<Handler, NeverSessionManager>,
+    handler: Handler,
     in_flight: Arc<CallsInFlight>,
 }
 
@@ -71,10 +81,11 @@ pub(super) fn routes(shared: &AppState) -> Router<AppState> {
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(usize::MAX);
-    let http = StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config);
+    let of_messages = handler.clone();
+    let http = StreamableHttpService::new(move || Ok(of_messages.clone()), Arc::default(), config);
     Router::new()
         .route("/mcp", post(answer))
-        .layer(Extension(Arc::new(Mcp { http, in_flight })))
+        .layer(Extension(Arc::new(Mcp { http, handler, in_flight })))
         .route_layer(from_fn_with_state(shared.clone(), authenticate))
 }
 
@@ -109,6 +120,8 @@ struct Head {
 struct HeadParams {
     #[serde(default, rename = "requestId")]
     request_id: Option<RequestId>,
+    #[serde(default, rename = "taskId")]
+    task_id: Option<String>,
 }
 
 impl Head {
@@ -131,18 +144,28 @@ async fn answer(
     if shared.draining.has_begun() {
         return Err(ApiError::draining());
     }
-    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    let (uri, mut headers) = (request.uri().clone(), request.headers().clone());
     let body = WholeBody::read(request).await?;
     let head = Head::of(&body.bytes);
+    name_task(&head, &mut headers);
     let session = session_of(&headers);
+    let speaks_2025 = tasks_2025::is_spoken(&headers);
     if head.method == "notifications/cancelled"
         && let (Some(session), Some(request)) = (session, head.params.request_id)
     {
         mcp.in_flight.cancel(&caller, session, request);
     }
-    let message = forwarded(uri, headers, body.bytes.clone(), caller, session)?;
-    let response = body.parse(move |_| Ok::<_, ApiError>(Begun::new(mcp, message))).await?;
-    let mut response = response.answer().await;
+    let message = forwarded(uri, headers, body.bytes.clone(), caller.clone(), session)?;
+    let parser = Arc::clone(&mcp);
+    let begun = body.parse(move |bytes| Ok::<_, ApiError>(Begun::new(parser, message, bytes))).await?;
+    let mut response = match begun {
+        Begun::Answered(response) => response,
+        Begun::Waiting(answer) => answer.await,
+        Begun::Task(message) => message.answer(&mcp.handler, &caller).await,
+    };
+    if head.method == "initialize" || speaks_2025 && head.method == "tools/list" {
+        response = tasks_2025::announce(response).await;
+    }
     if head.method == "initialize" && response.status().is_success() {
         // A name for the client alone, by which it can cancel what it has asked for: nothing is kept under it.
         let name = HeaderValue::from_str(&Uuid::now_v7().to_string()).map_err(|_| ApiError::internal())?;
@@ -154,6 +177,18 @@ async fn answer(
 fn session_of(headers: &HeaderMap) -> Option<ClientSession> {
     let text = headers.get(SESSION_HEADER)?.to_str().ok()?;
     Uuid::try_parse(text).ok().map(ClientSession)
+}
+
+/// Names the task of a message in its header where the client leaves that out, as FastMCP's does: the protocol's server
+/// refuses such a message. A name that is another one stays, and is refused.
+fn name_task(head: &Head, headers: &mut HeaderMap) {
+    let is_about_task = matches!(&*head.method, "tasks/get" | "tasks/update" | "tasks/cancel");
+    if let Some(name) = head.params.task_id.as_ref().filter(|_| is_about_task)
+        && !headers.contains_key(NAME_HEADER)
+        && let Ok(name) = HeaderValue::from_str(name)
+    {
+        headers.insert(NAME_HEADER, name);
+    }
 }
 
 /// Makes the request anew for the protocol's own server, with what the handler is to know of it.
@@ -177,27 +212,46 @@ fn forwarded(
     Ok(request)
 }
 
+/// Returns whether a body is announced as JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let announced = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    announced.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Makes the answer to a body that is no message: it is no JSON, or other JSON.
+fn unreadable(body: &[u8]) -> Response {
+    let error = match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => ErrorData::invalid_request("the body is no request or notification of JSON-RPC 2.0", None),
+        Err(error) => ErrorData::parse_error(format!("the body is no JSON: {error}"), None),
+    };
+    (StatusCode::BAD_REQUEST, Json(json!({"jsonrpc": "2.0", "id": null, "error": error}))).into_response()
+}
+
 /// A message whose answer has begun: it was parsed, on the thread that began it.
 enum Begun {
     Answered(Response),
     Waiting(Pin<Box<dyn Future<Output = Response> + Send>>),
+    /// Message about a task, which is for the handler itself.
+    Task(TaskMessage),
 }
 
 impl Begun {
     /// Polls the protocol's server once: it has the whole body and parses it before it waits for anything.
-    fn new(mcp: Arc<Mcp>, message: Request) -> Self {
+    fn new(mcp: Arc<Mcp>, message: Request, body: &[u8]) -> Self {
+        let is_json = is_json(message.headers());
+        let is_about_task = is_json && tasks_2025::is_spoken(message.headers());
+        if let Some(message) = is_about_task.then(|| TaskMessage::read(body)).flatten() {
+            return Self::Task(message);
+        }
         let mut answer: Pin<Box<dyn Future<Output = Response> + Send>> =
             Box::pin(async move { mcp.http.handle(message).await.map(Body::new) });
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            // The protocol's server takes a body that it can't read for one of another type.
+            Poll::Ready(response) if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                Self::Answered(unreadable(body))
+            }
             Poll::Ready(response) => Self::Answered(response),
             Poll::Pending => Self::Waiting(answer),
-        }
-    }
-
-    async fn answer(self) -> Response {
-        match self {
-            Self::Answered(response) => response,
-            Self::Waiting(answer) => answer.await,
         }
     }
 }

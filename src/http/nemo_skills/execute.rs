@@ -190,7 +190,7 @@ impl Execute<'_> {
             idle: Some(SCRIPT_IDLE),
             ..SessionAsked::default()
         };
-        let session = until(self.deadline, || sessions.open(asked.clone())).await?.id;
+        let session = until(self.deadline, || sessions.open_owned(asked.clone())).await?;
         let command = CommandAsked {
             command: Command { script, ..Command::default() },
             retention: OutputRetention::UntilEnd,
@@ -198,15 +198,14 @@ impl Execute<'_> {
         };
         let ended = async {
             let (command, mut events) =
-                until(self.deadline, || sessions.start_command(session, command.clone())).await?;
+                until(self.deadline, || sessions.start_command(session.id(), command.clone())).await?;
             let _running = Running(Arc::clone(&command));
             while !matches!(events.recv().await, None | Some(Next::Piece(CommandEvent::Ended(_)))) {}
             let (stdout, stderr) = command.output();
             Ok::<_, Failure>((stdout, stderr, command.progress()))
         };
         let ended = ended.await;
-        // What can't be ended now ends when it has been idle.
-        let _ = sessions.end(session).await;
+        session.end().await;
         let (stdout, stderr, CommandProgress { end, .. }) = ended?;
         let process_status = match end {
             Some(CommandEnd::Exited(outcome)) => match outcome.class {
@@ -269,17 +268,18 @@ impl Execute<'_> {
             ..SessionAsked::default()
         };
         let open = async || {
-            let opened = sessions.open(asked.clone()).await;
+            let opened = sessions.open_owned(asked.clone()).await;
             // Clients leave sessions behind, and can restore those that are gone.
             if matches!(opened, Err(SessionError::TooMany { .. }))
                 && let Some(oldest) = names.remove_oldest(self.caller.owner())
             {
                 let _ = sessions.end(oldest).await;
-                return sessions.open(asked.clone()).await;
+                return sessions.open_owned(asked.clone()).await;
             }
             opened
         };
-        let session = until(self.deadline, open).await?.id;
+        // From now on the name leads to it; until then it ends with the request.
+        let session = until(self.deadline, open).await?.release();
         *slot = Some(session);
         named.note(session);
         named.is_restarted.store(false, Ordering::Relaxed);

@@ -185,7 +185,7 @@ impl Batch<'_> {
             idle: Some(IDLE),
             ..SessionAsked::default()
         };
-        let session = until(self.deadline, || sessions.open(asked.clone())).await?.id;
+        let session = until(self.deadline, || sessions.open_owned(asked.clone())).await?;
         let cell = CellAsked {
             code: script.to_owned(),
             code_field: "scripts",
@@ -194,9 +194,8 @@ impl Batch<'_> {
             limits: asked.limits,
             value: None,
         };
-        let ran = until(self.deadline, || sessions.call(session, cell.clone())).await;
-        // What can't be ended now ends when it has been idle.
-        let _ = sessions.end(session).await;
+        let ran = until(self.deadline, || sessions.call(session.id(), cell.clone())).await;
+        session.end().await;
         ran
     }
 }

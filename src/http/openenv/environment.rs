@@ -17,11 +17,11 @@ use uuid::Uuid;
 
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::programs::{CellError, Failure, Gone, Socket, until};
-use crate::service::{CellAsked, CellExecution, SessionAsked};
+use crate::http::error::Denied;
+use crate::http::programs::{CellError, Failure, GOING_AWAY, Gone, Socket, until};
+use crate::service::{CellAsked, CellExecution, OverQuota, OwnedSession, SessionAsked};
 use proofbox_types::caller::Caller;
 use proofbox_types::grant::AskedLimits;
-use proofbox_types::ids::SessionId;
 use proofbox_types::session::DEFAULT_CONTEXT;
 use proofbox_types::status::Status;
 
@@ -52,6 +52,13 @@ struct Said {
 struct ErrorMessage {
     code: &'static str,
     message: String,
+}
+
+impl From<OverQuota> for ErrorMessage {
+    fn from(error: OverQuota) -> Self {
+        let failure = Failure::from(Denied::from(error));
+        Self { code: "CAPACITY_REACHED", message: failure.message().to_owned() }
+    }
 }
 
 impl From<Failure> for ErrorMessage {
@@ -103,25 +110,36 @@ struct Environment {
     caller: Caller,
     reader: BodyReader,
     /// Session of the interpreter; none before the first step of an episode.
-    session: Option<SessionId>,
+    session: Option<OwnedSession>,
     episode: Episode,
 }
 
 impl Environment {
-    /// Serves a client until it closes the environment, or is silent for too long; returns the code and the reason of
-    /// the end.
+    /// Serves a client until it closes the environment, is silent for too long, or the service is going down; returns
+    /// the code and the reason of the end.
     async fn serve(&mut self, socket: &mut Socket) -> Result<(u16, &'static str), Gone> {
+        let draining = self.shared.draining.clone();
         let mut waiting = VecDeque::new();
         loop {
+            if draining.has_begun() {
+                return Ok(GOING_AWAY);
+            }
             let text = match waiting.pop_front() {
                 Some(text) => text,
-                None => match timeout(MAX_SILENCE, socket.next()).await {
-                    Ok(text) => text?,
-                    Err(_) => return Ok((NORMAL, "silent for too long")),
+                None => tokio::select! {
+                    text = timeout(MAX_SILENCE, socket.next()) => match text {
+                        Ok(text) => text?,
+                        Err(_) => return Ok((NORMAL, "silent for too long")),
+                    },
+                    () = draining.begun() => return Ok(GOING_AWAY),
                 },
             };
-            let answer = match self.read(text).await {
-                Ok(said) if said.kind == "close" => return Ok((NORMAL, "")),
+            let said = self.read(text).await;
+            if matches!(&said, Ok(said) if said.kind == "close") {
+                return Ok((NORMAL, ""));
+            }
+            let admitted = self.shared.service.keys.count_request(&self.caller).map_err(ErrorMessage::from);
+            let answer = match admitted.and(said) {
                 Ok(said) => {
                     let mut work = std::pin::pin!(self.answer(said));
                     // Whoever is heard while a step runs is alive, and whoever goes ends it.
@@ -136,6 +154,7 @@ impl Environment {
                                 }
                                 waiting.push_back(text);
                             }
+                            () = draining.ending() => return Ok(GOING_AWAY),
                         }
                     }
                 }
@@ -197,10 +216,9 @@ impl Environment {
     async fn cell(&mut self, code: &str) -> Result<CellExecution, Failure> {
         let sessions = &self.shared.service.sessions;
         let deadline = Instant::now() + MAX_WAIT;
-        let session = match self.session {
-            Some(session) if sessions.info(session).is_ok() => session,
+        let session = match self.session.take() {
+            Some(session) if sessions.info(session.id()).is_ok() => session,
             Some(_) => {
-                self.session = None;
                 return Err(Failure::Late("the environment's session has ended: reset the environment".to_owned()));
             }
             None => {
@@ -210,10 +228,10 @@ impl Environment {
                     idle: Some(MAX_SILENCE),
                     ..SessionAsked::default()
                 };
-                until(deadline, || sessions.open(asked.clone())).await?.id
+                until(deadline, || sessions.open_owned(asked.clone())).await?
             }
         };
-        self.session = Some(session);
+        let session = self.session.insert(session).id();
         let cell = CellAsked {
             code: code.to_owned(),
             code_field: "code",
@@ -231,8 +249,7 @@ impl Environment {
 
     async fn end_session(&mut self) {
         if let Some(session) = self.session.take() {
-            // What can't be ended now ends when it has been idle.
-            let _ = self.shared.service.sessions.end(session).await;
+            session.end().await;
         }
     }
 }

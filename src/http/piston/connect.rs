@@ -23,9 +23,9 @@ use super::{LANGUAGE, python};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
 use crate::http::output::{Running, StreamText};
-use crate::http::programs::{Failure, Gone, ProgramLimits, Socket, until};
+use crate::http::programs::{Failure, GOING_AWAY, Gone, ProgramLimits, Socket, until};
 use crate::service::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, SessionAsked, overflow_note, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, OwnedSession, SessionAsked, overflow_note, script_of_words,
 };
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -108,7 +108,11 @@ pub async fn connect(
     };
     Socket::open(upgrade, &parts, move |mut socket| async move {
         let mut conversation = Conversation { shared: &shared, caller: &caller, reader, socket: &mut socket };
-        let close = match conversation.run().await {
+        let ran = tokio::select! {
+            ran = conversation.run() => ran,
+            () = shared.draining.ending() => Err(Ended::Close(GOING_AWAY)),
+        };
+        let close = match ran {
             Ok(()) => DONE,
             Err(Ended::Gone) => return,
             Err(Ended::Close(close)) => close,
@@ -130,13 +134,16 @@ struct Conversation<'a> {
 
 impl Conversation<'_> {
     async fn run(&mut self) -> Result<(), Ended> {
-        let asked = timeout(MAX_SILENCE, self.init()).await.unwrap_or(Err(Ended::Close(SILENT)))?;
+        let draining = self.shared.draining.clone();
+        let asked = tokio::select! {
+            asked = timeout(MAX_SILENCE, self.init()) => asked.unwrap_or(Err(Ended::Close(SILENT)))?,
+            () = draining.begun() => return Err(Ended::Close(GOING_AWAY)),
+        };
         let (program, limits) = program_of(python(self.shared), most(self.shared, self.caller).as_ref(), asked)?;
         let mut waiting = Vec::new();
         let session = self.open(&program, limits, &mut waiting).await?;
-        let ran = self.talk(session, program, waiting).await;
-        // What can't be ended now ends when it has been idle.
-        let _ = self.shared.service.sessions.end(session).await;
+        let ran = self.talk(session.id(), program, waiting).await;
+        session.end().await;
         ran
     }
 
@@ -164,7 +171,7 @@ impl Conversation<'_> {
         program: &Program,
         limits: ProgramLimits,
         waiting: &mut Vec<Bytes>,
-    ) -> Result<SessionId, Ended> {
+    ) -> Result<OwnedSession, Ended> {
         let asked = SessionAsked {
             caller: self.caller.clone(),
             limits: self.shared.limits_of(self.caller, limits),
@@ -174,11 +181,11 @@ impl Conversation<'_> {
             ..SessionAsked::default()
         };
         let sessions = Arc::clone(&self.shared.service.sessions);
-        let open = until(Instant::now() + MAX_WAIT, || sessions.open(asked.clone()));
+        let open = until(Instant::now() + MAX_WAIT, || sessions.open_owned(asked.clone()));
         let mut open = std::pin::pin!(open);
         loop {
             tokio::select! {
-                opened = &mut open => return Ok(opened?.id),
+                opened = &mut open => return Ok(opened?),
                 text = self.socket.next() => match self.read(text?).await? {
                     Said::Data { stream, data } if stream == "stdin" && has_room(waiting, &data) => {
                         waiting.push(data.into());

@@ -40,7 +40,7 @@ pub use cells::{CellError, is_out_of_time, until};
 pub use detail_error::DetailError;
 pub use failure::Failure;
 pub use keep_alive::{answer, answer_with};
-pub use socket::{Gone, Socket};
+pub use socket::{GOING_AWAY, Gone, Socket};
 
 /// Name of the policy whose limits hold: these flavours have no word for another.
 pub const POLICY: &str = "default";

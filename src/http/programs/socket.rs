@@ -9,8 +9,10 @@ use crate::http::connections::OpenConnection;
 
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
+/// Code and reason of the end of a connection to a service that is going down (RFC 6455).
+pub const GOING_AWAY: (u16, &str) = (1001, "the service is going down");
 
-/// WebSocket of a client, which counts as a connection until it is closed.
+/// WebSocket of a client, which counts as a connection until it is closed: a service that is going down waits for it.
 pub struct Socket {
     socket: WebSocket,
     _connection: Option<OpenConnection>,

@@ -112,7 +112,8 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
         idle: Some(IDLE),
         ..SessionAsked::default()
     };
-    let session = until(deadline, || shared.service.sessions.open(asked.clone())).await?.id;
+    let owned = until(deadline, || shared.service.sessions.open_owned(asked.clone())).await?;
+    let session = owned.id();
     let mut notebook = Notebook { shared, session, deadline, cells: Vec::new(), used: Duration::ZERO };
     let ran = notebook.run(body.cells, |used| {
         let mut asked = limits(each.min(total.less(used)));
@@ -126,8 +127,7 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
         _ => Ok(BTreeMap::new()),
     };
     let Notebook { cells, used, .. } = notebook;
-    // What can't be ended now ends when it has been idle.
-    let _ = shared.service.sessions.end(session).await;
+    owned.end().await;
     let status = status?;
     Ok(RunJupyterAnswer {
         status: if status == CommandStatus::Finished { RunStatus::Success } else { RunStatus::Failed },

@@ -29,6 +29,7 @@ mod grade;
 mod lifecycle;
 mod logs;
 mod mounts;
+mod owned;
 mod packages;
 mod persistence;
 mod room;
@@ -65,6 +66,7 @@ pub use execution::{CellAsked, CellExecution};
 pub use grade::GradeError;
 pub use lifecycle::{LifecycleChange, LifecycleEvent, LifecycleKind};
 pub use logs::{LogEvent, LogLine, LoggedEnd};
+pub use owned::OwnedSession;
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
 use proofbox_memory::Budget;
 use proofbox_policy::Refusal;
@@ -540,16 +542,18 @@ impl SessionManager {
     /// # Errors
     /// Returns an error when it is refused; see [`SessionError`].
     pub async fn open(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
-        self.spawn_uncancellable(|manager| async move {
-            let packages = asked.packages.clone();
-            let info = manager.open_inner(asked).await?;
-            if packages.is_empty() {
-                return Ok(info);
-            }
-            manager.install_packages(info.id, &packages).await?;
-            manager.info(info.id)
-        })
-        .await
+        self.spawn_uncancellable(|manager| async move { manager.open_whole(asked).await }).await
+    }
+
+    /// Opens a new session, with its packages.
+    async fn open_whole(self: &Arc<Self>, asked: SessionAsked) -> Result<SessionInfo, SessionError> {
+        let packages = asked.packages.clone();
+        let info = self.open_inner(asked).await?;
+        if packages.is_empty() {
+            return Ok(info);
+        }
+        self.install_packages(info.id, &packages).await?;
+        self.info(info.id)
     }
 
     async fn open_inner(&self, asked: SessionAsked) -> Result<SessionInfo, SessionError> {

@@ -16,7 +16,7 @@ use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 /// Entries in one list.
 const MAX_ENTRIES: usize = 1000;
 /// Levels of directories in one list.
-const MAX_DEPTH: u32 = 64;
+pub const MAX_DEPTH: u32 = 64;
 /// Bytes of a file that are read where the model does not say, and at most.
 const DEFAULT_READ_BYTES: u64 = 48 << 10;
 pub const MAX_READ_BYTES: u64 = 1 << 20;

@@ -154,23 +154,28 @@ pub fn all() -> &'static [Tool] {
     &ALL
 }
 
+/// Returns whether calls of a tool may take long: such a tool can be called as a task.
+pub fn may_be_long(name: &str) -> bool {
+    matches!(name, "run_python" | "run_command" | "run_tests")
+}
+
 /// Calls a tool.
 ///
 /// # Errors
 /// Returns an error for the model when the arguments have no meaning, or the tool has no result.
 pub async fn call(call: &Call, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
     match name {
-        "run_python" => run::python(call, read(arguments)?).await,
-        "run_command" => run::command(call, read(arguments)?).await,
-        "run_tests" => grade::tests(call, read(arguments)?).await,
-        "scan_code" => grade::scan(call, read(arguments)?).await,
-        "open_session" => sessions::open(call, read(arguments)?).await,
-        "fork_session" => sessions::fork(call, read(arguments)?).await,
-        "checkpoint_session" => sessions::checkpoint(call, read(arguments)?).await,
-        "close_session" => sessions::close(call, read(arguments)?).await,
-        "list_files" => files::list(call, read(arguments)?).await,
-        "read_file" => files::read(call, read(arguments)?).await,
-        "write_file" => files::write(call, read(arguments)?).await,
+        "run_python" => Box::pin(run::python(call, read(arguments)?)).await,
+        "run_command" => Box::pin(run::command(call, read(arguments)?)).await,
+        "run_tests" => Box::pin(grade::tests(call, read(arguments)?)).await,
+        "scan_code" => Box::pin(grade::scan(call, read(arguments)?)).await,
+        "open_session" => Box::pin(sessions::open(call, read(arguments)?)).await,
+        "fork_session" => Box::pin(sessions::fork(call, read(arguments)?)).await,
+        "checkpoint_session" => Box::pin(sessions::checkpoint(call, read(arguments)?)).await,
+        "close_session" => Box::pin(sessions::close(call, read(arguments)?)).await,
+        "list_files" => Box::pin(files::list(call, read(arguments)?)).await,
+        "read_file" => Box::pin(files::read(call, read(arguments)?)).await,
+        "write_file" => Box::pin(files::write(call, read(arguments)?)).await,
         _ => Err(ToolError::new(format!("there is no tool `{name}`"))),
     }
 }

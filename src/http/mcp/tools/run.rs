@@ -134,9 +134,9 @@ pub async fn python(call: &Call, arguments: PythonArguments) -> Result<Answer, T
         files,
         ..SessionAsked::default()
     };
-    let id = call.service.sessions.open(asked).await?.id;
-    let ran = cell(call, id, code, timeout).await;
-    let _ = call.service.sessions.end(id).await;
+    let session = call.service.sessions.open_owned(asked).await?;
+    let ran = cell(call, session.id(), code, timeout).await;
+    session.end().await;
     answer_of(ran?, None)
 }
 
