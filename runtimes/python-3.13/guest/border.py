@@ -190,6 +190,8 @@ STAYS = (
 )  # fmt: skip
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
+# Classes of the library whose keys may be written in several ways: `in` asks them if the key is not among their items.
+KEYED_BY_LIBRARY = frozenset({"email.message.Message", "configparser.RawConfigParser", "configparser.SectionProxy"})
 # Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
 NAMES_ONLY = frozenset({"__dataclass_fields__"})
 # What a named tuple of the tests shows of itself: its content.

@@ -203,7 +203,7 @@ def _library_proxy_type(cls):
         ]
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
-        bases = (cls,) if cls in proxy_types.KEPT_BASES else ()
+        bases = (cls,) if cls in proxy_types.KEPT_BASES else (tuple,) if issubclass(cls, tuple) else ()
         proxy_type = known_types[key] = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)
     return proxy_type
 

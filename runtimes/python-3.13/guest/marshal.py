@@ -617,14 +617,20 @@ def alter(target, content, may_unlock=False):
     elif kind is list:
         target[:] = content
     elif kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
-        dict.clear(target) if kind is not collections.OrderedDict else target.clear()
+        # Who goes through it goes on, if it has the keys that it had.
+        if len(target) != len(content) or not all(key is pair[0] for key, pair in zip(target, content)):
+            dict.clear(target) if kind is not collections.OrderedDict else target.clear()
         for key, value in content:
             target[key] = value
     elif kind is set:
         target.clear()
         target.update(content)
     elif kind is collections.deque:
-        target.clear()
-        target.extend(content)
+        if len(target) == len(content):
+            for index, value in enumerate(content):
+                target[index] = value
+        else:
+            target.clear()
+            target.extend(content)
     else:
         raise CannotCross("a change to what can't be changed")

@@ -173,7 +173,14 @@ def _reduce_class(cls):
     if value_base in side.VALUE_TYPES:
         # Its text is also the class's own where the library's has another (`IntEnum`).
         own += tuple(name for name in _TEXTS if name not in own and getattr(cls, name) is not getattr(value_base, name))
+        # So is what the value does not have at all, and the library's class does (`IntFlag`).
+        own += tuple(name for name in specials if name not in own and not hasattr(value_base, name) and _has(cls, name))
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
+
+
+def _has(cls, name):
+    """Whether instances of a class have a method, whatever its metaclass has."""
+    return any(name in base.__dict__ for base in PLACES["__mro__"](cls))
 
 
 _TEXTS = ("__str__", "__repr__", "__format__")

@@ -159,6 +159,7 @@ class ProxyType(type):
     _proofbox_stands = False  # whether it stands for a class of the library that the candidate has named (theirs.py)
     _proofbox_value_base = None
     _proofbox_container = None
+    _proofbox_arithmetic = False  # whether it has operators between two operands
     _proofbox_own = _proofbox_specials = _proofbox_library = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
@@ -167,7 +168,10 @@ class ProxyType(type):
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
-        return side.state.ask("call", remote_id(cls), args, kwargs)
+        made = side.state.ask("call", remote_id(cls), args, kwargs)
+        if cls._proofbox_arithmetic and type(made) is cls and cls in side.state.named and (name_of(cls) or "_") < "_":
+            object.__setattr__(made, "_proofbox_made", True)
+        return made
 
     def __getattr__(cls, name):
         if name == "__signature__":
@@ -191,7 +195,7 @@ class ProxyType(type):
     @_OfClass
     def __iter__(cls):
         items = side.state.ask("special", remote_id(cls), "__iter__", ())
-        return operators.counted_items(cls, items) if side.state.grader else items
+        return operators.count_items(cls, items) if side.state.grader else items
 
     @_OfClass
     def __len__(cls):
@@ -323,9 +327,15 @@ def _field(name, theirs=None):
 def _checked(name, result):
     """The answer of a special method, of the type that the table says."""
     wanted = border.SPECIALS[name][1]
-    if wanted is not border.ANY and type(result) is not wanted and side.state.grader:
-        raise TypeError(f"{name} of the candidate must give {wanted.__name__}, not {type(result).__name__}")
-    return result
+    if wanted is border.ANY or type(result) is wanted or not side.state.grader:
+        return result
+    # As Python does: of a subclass the content, and for a length what can be an index.
+    kind = type(result)
+    if wanted is not bool and issubclass(kind, wanted):
+        return operators.plain_of(wanted, result)
+    if name == "__len__" and kind.__module__ == "numpy" and hasattr(kind, "__index__"):
+        return kind.__index__(result)
+    raise TypeError(f"{name} of the candidate must give {wanted.__name__}, not {kind.__name__}")
 
 
 def special(proxy, name, *args):
