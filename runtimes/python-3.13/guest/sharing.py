@@ -68,7 +68,7 @@ class Shared(dict):
         for number in _proofbox.altered(self, self.copies):
             self._tell(state, number)
         for number in self.rich:
-            if marshal.differ(marshal.content_of(self[number]), self.copies[number]):
+            if marshal.is_changed(self[number], self.copies[number]):
                 self._tell(state, number)
         if len(self) > self.limit:
             numbers = list(self)
@@ -88,7 +88,7 @@ class Shared(dict):
         if type(value) is list:
             state.pending.append(("spliced", number, _proofbox.spliced(value, known)))
         else:
-            state.pending.append(("shared", number, marshal.content_of(value)))
+            state.pending.append(("shared", number, marshal.told_of(value)))
 
     def _begin(self):
         """Those that are new are looked at from now on."""
