@@ -24,6 +24,11 @@ def take_contents(contents, handed=()):
         if whose == "error" and side.state.grader:
             outgoing.alter_exception(number, content)
             continue
+        if whose == "stale":
+            if side.state.grader:
+                side.signal("stale_keys")
+                side.state.violation = side.state.violation or side.Refused("a set or dict has keys whose hash has changed (grading: isolated)")
+            continue
         if whose in sharing.ENTRIES:
             side.state.shared.take(side.state, whose, number, content, handed)
             continue
@@ -192,7 +197,7 @@ def _restore_class(payload):
 
 
 # Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta).
-_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, "unhashable", "unreferable", "checks"})
+_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, *border.MARKS, "unhashable", "unreferable", "checks"})
 # Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 known_types = {}
 

@@ -156,11 +156,14 @@ def _reduce_class(cls):
     side.state.described[number] = True
     specials = []
     for special in border.SPECIALS:
-        found = getattr(cls, special, None)
-        if special == "__hash__" and found is None:
-            specials.append("unhashable")
-        elif found is not None and found is not BY_DEFAULT.get(special):
+        found = getattr(cls, special, _MISSING)
+        if found is None:
+            specials.append("unhashable" if special == "__hash__" else f"no {special}")
+        elif found is not _MISSING and found is not BY_DEFAULT.get(special):
             specials.append(special)
+    if bases != (object,):
+        # By these Python calls a subclass first.
+        specials += [f"own {special}" for special in border.REFLECTED.intersection(cls.__dict__) if special in specials]
     value_base = _base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
@@ -172,13 +175,16 @@ def _reduce_class(cls):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
-    own = tuple(special for special in specials if origins.defined_by_user(cls, special))
+    own = tuple(special for special in specials if special[:1] == "_" and origins.defined_by_user(cls, special))
     if value_base in side.VALUE_TYPES:
         # Its text is also the class's own where the library's has another (`IntEnum`).
         own += tuple(name for name in _TEXTS if name not in own and getattr(cls, name) is not getattr(value_base, name))
         # So is what the value does not have at all, and the library's class does (`IntFlag`).
-        own += tuple(name for name in specials if name not in own and not hasattr(value_base, name) and _has(cls, name))
+        own += tuple(name for name in specials if name[:1] == "_" and name not in own and not hasattr(value_base, name) and _has(cls, name))
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
+
+
+_MISSING = object()
 
 
 def _has(cls, name):

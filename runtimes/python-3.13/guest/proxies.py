@@ -6,6 +6,7 @@ operators.py."""
 import contextlib
 import dataclasses
 import inspect
+import re
 import sys
 import types
 import typing
@@ -76,6 +77,18 @@ class ForCopies:
         if side.state.grader and sys._getframe(1).f_globals.get("__name__") != "copy":
             return side.state.ask("get", remote_id(kind if handle is None else handle), self.name)
         return self.method.__get__(handle, kind)
+
+
+class OfTests:
+    """A method that every object has. Where code of the tests reads it, it is the candidate's."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, handle, kind=None):
+        if side.state.grader and border.asked_by(1) == "tests":
+            return side.state.ask("get", remote_id(kind if handle is None else handle), self.name)
+        return getattr(object, self.name) if handle is None else getattr(object, self.name).__get__(handle)
 
 
 class Initialiser:
@@ -225,6 +238,32 @@ class ProxyType(type):
         if type.__subclasscheck__(cls, subclass) or cls._proofbox_stands and issubclass(subclass, cls._proofbox_real):
             return True
         return isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
+
+
+def watch(text):
+    """Has special methods that the tests read off a class be the candidate's, if they may do so. G's own are for the interpreter."""
+    if not _READS_SPECIALS.search(text):
+        return
+
+    def __getattribute__(cls, name):
+        if name[:2] == "__" and name in _READ_OFF_CLASSES and side.state.grader and border.asked_by(1) == "tests":
+            return _special_of_class(cls, name)
+        return type.__getattribute__(cls, name)
+
+    type.__setattr__(ProxyType, "__getattribute__", __getattribute__)
+
+
+def _special_of_class(cls, name):
+    specials = cls._proofbox_specials
+    if name == "__hash__" and "unhashable" in specials or f"no {name}" in specials:
+        return None
+    if cls._proofbox_value_base is None and cls._proofbox_container is None and name in border.SPECIALS and name not in specials and hasattr(object, name):
+        return getattr(object, name)
+    return side.state.ask("get", remote_id(cls), name)
+
+
+_READ_OFF_CLASSES = frozenset({*border.SPECIALS, "__new__"}) - {"__call__"}
+_READS_SPECIALS = re.compile(r"\.__(?:%s)__(?!\()" % "|".join(sorted(name.strip("_") for name in _READ_OFF_CLASSES)))
 
 
 def _indexed(cls):

@@ -58,6 +58,7 @@ _COMMON = _STATE | {
         "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
     ),
     "__reduce_ex__": proxies.pickled,
+    **{name: proxies.OfTests(name) for name in ("__getstate__", "__reduce__", "__sizeof__")},
 }  # fmt: skip
 
 
@@ -163,6 +164,10 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         namespace.setdefault("__hash__", operators.hash_by_identity)
         if "unhashable" in specials:
             namespace["__hash__"] = None
+        if not border.MARKS.isdisjoint(specials):
+            for mark in border.MARKS.intersection(specials):
+                what, name = mark.split()
+                namespace[name] = None if what == "no" else _another(_METHODS[name])
         if "unreferable" in specials:
             namespace["__slots__"] = () if any(type(base) is proxies.ProxyType for base in proxied) else ("__dict__",)
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
@@ -182,6 +187,11 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             if any(issubclass(base, abstract) for base in derived):
                 abstract.register(proxy_type)
     return proxy_type
+
+
+def _another(method):
+    """The same function as another object: that a class overrides a method, Python sees by that."""
+    return types.FunctionType(method.__code__, method.__globals__, method.__name__, method.__defaults__, method.__closure__)
 
 
 def _overridden(base, names):

@@ -15,6 +15,8 @@ Entries behind a message, beside those of `incoming.take_contents`:
     ("forgotten", 0, [number])      these are not shared any more
     ("taken", number, index)        as "held", of the containers of the reply that the message follows
     ("altered", index, content)     one of those has been altered, and is not shared
+    ("error", number, content)      what the candidate has made of its copy of an exception of the tests (outgoing.py)
+    ("stale", 0, None)              a set or dict has keys that it would not find: the case has not passed
     ("lost", 0, None)               one that should be shared is not: a signal
     ("nan", 0, None)                there is a number among the values that is none: a signal
     ("infinite", 0, None)           one that is infinite
