@@ -169,6 +169,8 @@ def _reduce_class(cls):
         specials.append("unreferable")
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
         specials.append("checks")
+    if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
+        specials.append("shown")
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):
@@ -252,7 +254,10 @@ def _number_of_exception(error, is_user):
         return None
     traceback = error.__traceback__
     while others > 0 and traceback is not None:
-        others -= sum(value is error for value in traceback.tb_frame.f_locals.values())
+        frame = traceback.tb_frame
+        if (variables := frame.f_locals) is not frame.f_globals:
+            # Variables of a function around it are somebody's.
+            others -= sum(value is error and name not in frame.f_code.co_freevars for name, value in variables.items())
         traceback = traceback.tb_next
     return number_of(error) if others > 0 else None
 

@@ -214,6 +214,14 @@ class ProxyType(type):
     def __len__(cls):
         return operators.length_of(cls)
 
+    @_OfClass
+    def __reversed__(cls):
+        return operators.count_items(cls, side.state.ask("special", remote_id(cls), "__reversed__", ()))
+
+    def __repr__(cls):
+        # Its metaclass says so.
+        return operators.text("__repr__")(cls) if side.state.grader and "shown" in cls._proofbox_specials else type.__repr__(cls)
+
     def __bool__(cls):
         operators.note_truth()
         return True
@@ -263,7 +271,7 @@ def _special_of_class(cls, name):
 
 
 _READ_OFF_CLASSES = frozenset({*border.SPECIALS, "__new__"}) - {"__call__"}
-_READS_SPECIALS = re.compile(r"\.__(?:%s)__(?!\()" % "|".join(sorted(name.strip("_") for name in _READ_OFF_CLASSES)))
+_READS_SPECIALS = re.compile(r"\w\.__new__|\.__(?:%s)__(?!\()" % "|".join(sorted(name.strip("_") for name in _READ_OFF_CLASSES)))
 
 
 def _indexed(cls):
