@@ -108,6 +108,15 @@ READABLE = {
     "__defaults__": "functions",
     "__kwdefaults__": "functions",
     "__closure__": "the same: tests of closures",
+    "__isabstractmethod__": "tests of abstract classes",
+    "__dataclass_params__": "tests of dataclasses",
+    "__orig_bases__": "tests of generic classes",
+    "__final__": "tests of such marks",
+    "__deprecated__": "the same",
+    "__setstate__": "called by tests of classes",
+    "__getnewargs__": "the same",
+    "__del__": "the same",
+    "__replace__": "copy.replace",
 }
 # Other names with one underscore are asked for by the tests' own code only, never by a library's.
 
@@ -140,6 +149,9 @@ SPECIALS = {
     **dict.fromkeys(("__get__", "__set__", "__delete__", "__set_name__"), ("asked", ANY)),  # in classes of the tests
     "__array__": ("asked", ANY),  # an ndarray that crosses as a value; not of what has met a value of the tests
 }
+REFLECTED = frozenset(name for name in SPECIALS if SPECIALS[name][0] == "named" and name[2] == "r" and name != "__rshift__")
+# Marks of a class beside its special methods: what it has set to None, and what it has itself though a base of it has that.
+MARKS = frozenset({*(f"no {name}" for name in SPECIALS), *(f"own {name}" for name in REFLECTED)})
 DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")
@@ -190,6 +202,8 @@ STAYS = (
 )  # fmt: skip
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
+# Classes of the library whose keys may be written in several ways: `in` asks them if the key is not among their items.
+KEYED_BY_LIBRARY = frozenset({"email.message.Message", "configparser.RawConfigParser", "configparser.SectionProxy"})
 # Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
 NAMES_ONLY = frozenset({"__dataclass_fields__"})
 # What a named tuple of the tests shows of itself: its content.

@@ -117,6 +117,8 @@ def _take_reply(request, message, more, sent, touched):
         if state.grader:
             for index, _ in changes:
                 state.note_altered(sent[index])
+                if type(sent[index]) in marshal.ARRAYS:
+                    _note_overlap(sent[index], sent)
     if more:
         incoming.take_contents(more, _handed(request, sent))
         state.replied = ()
@@ -128,6 +130,14 @@ def _take_reply(request, message, more, sent, touched):
         _note_change(state, request, value, state.touched != touched)
     if state.seen:
         _note_seen(state, request, value)
+
+
+def _note_overlap(altered, sent):
+    """An array that the candidate has altered shares memory with another one that it was given: there they are apart."""
+    import numpy
+
+    if any(type(each) in marshal.ARRAYS and each is not altered and numpy.may_share_memory(each, altered) for each in sent):
+        side.signal("aliasing_lost")
 
 
 def _note_change(state, request, value, has_changed):

@@ -66,6 +66,7 @@ typedef struct {
     int payload;       /* levels of containers that `reduce` may have made */
     int lost;          /* something is held beside the message that can't be shared */
     int owned;         /* of a reply of the tests: something in it is held beside the message */
+    int stale;         /* a set or dict has keys that it would not find */
 } Writer;
 
 /* How many containers are shared at once, and of how many items, each and all together (sharing.py); those of few items
@@ -235,27 +236,55 @@ static int write_sequence(Writer *w, PyObject *o, int is_list) {
     return Py_SIZE(o) == n ? 0 : changed_size();
 }
 
+extern int _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
+extern int _PyDict_Next(PyObject *dict, Py_ssize_t *position, PyObject **key, PyObject **item, Py_hash_t *hash);
+
+/* Whether a class of the program says the hash of a key. Objects of the other side are not asked. */
+static int is_hashed_by_class(PyObject *key) {
+    PyTypeObject *type = Py_TYPE(key);
+    return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_hash != PyBaseObject_Type.tp_hash && strcmp(Py_TYPE(type)->tp_name, "ProxyType") != 0;
+}
+
+/* Notes keys whose hash is another than when they were put in. On the other side they would be found. */
+static void note_stale(Writer *w, PyObject *o) {
+    Py_ssize_t position = 0, n = PyObject_Size(o);
+    PyObject *key, *item;
+    Py_hash_t hash;
+    while (!w->stale && PyObject_Size(o) == n && (PyAnySet_CheckExact(o) ? _PySet_NextEntry(o, &position, &key, &hash) : _PyDict_Next(o, &position, &key, &item, &hash))) {
+        if (!is_hashed_by_class(key)) continue;
+        Py_INCREF(key);
+        if (PyObject_Hash(key) != hash) w->stale = 1;
+        PyErr_Clear();
+        Py_DECREF(key);
+    }
+}
+
 static int write_set(Writer *w, PyObject *o, unsigned char tag) {
     Py_ssize_t n = PySet_GET_SIZE(o), written = 0;
+    int is_hashed = 0;
     if (write_byte(w, tag) < 0 || write_number(w, (uint64_t)n) < 0) return -1;
     PyObject *iterator = PyObject_GetIter(o), *item;
     if (!iterator) return -1;
     while ((item = PyIter_Next(iterator)) != NULL) {
+        is_hashed |= is_hashed_by_class(item);
         int failed = ++written > n ? changed_size() : write_item(w, item, 2);
         Py_DECREF(item);
         if (failed) break;
     }
     Py_DECREF(iterator);
     if (PyErr_Occurred()) return -1;
+    if (is_hashed) note_stale(w, o);
     return written == n ? 0 : changed_size();
 }
 
 static int write_dict(Writer *w, PyObject *o) {
     Py_ssize_t n = PyDict_GET_SIZE(o), position = 0, written = 0;
     PyObject *key, *item;
+    int is_hashed = 0;
     if (write_byte(w, 'd') < 0 || write_number(w, (uint64_t)n) < 0) return -1;
     while (PyDict_Next(o, &position, &key, &item)) {
         if (++written > n) return changed_size();
+        is_hashed |= is_hashed_by_class(key);
         Py_INCREF(key);
         Py_INCREF(item);
         int failed = write_item(w, key, 2) < 0 || write_item(w, item, 2) < 0;
@@ -264,6 +293,7 @@ static int write_dict(Writer *w, PyObject *o) {
         if (failed) return -1;
         if (PyDict_GET_SIZE(o) != n) return changed_size();
     }
+    if (is_hashed) note_stale(w, o);
     return written == n ? 0 : changed_size();
 }
 
@@ -564,6 +594,9 @@ error:
     return NULL;
 }
 
+/* From here on a square is infinite. */
+#define HUGE 1e150
+
 static PyObject *read_double_as(Reader *r, int is_complex) {
     double d[2] = {0, 0};
     size_t n = is_complex ? 16 : 8;
@@ -571,7 +604,7 @@ static PyObject *read_double_as(Reader *r, int is_complex) {
     memcpy(d, r->at, n);
     r->at += n;
     r->nan |= d[0] != d[0] || d[1] != d[1];
-    r->infinite |= !r->quiet && (Py_IS_INFINITY(d[0]) || Py_IS_INFINITY(d[1]));
+    r->infinite |= !r->quiet && (d[0] > HUGE || d[0] < -HUGE || d[1] > HUGE || d[1] < -HUGE);
     return is_complex ? PyComplex_FromDoubles(d[0], d[1]) : PyFloat_FromDouble(d[0]);
 }
 
@@ -853,6 +886,7 @@ static int write_message(Writer *w, int kind, PyObject *message, PyObject *chang
     int failed = kind == KIND_REPLY ? write_reply(w, message, changes, more) : write_request(w, message);
     w->sharing = w->next != 0;
     if (!failed && w->lost) failed = append_note(more, "lost");
+    if (!failed && w->stale) failed = append_note(more, "stale");
     return failed || write_more(w, more) < 0 ? -1 : 0;
 }
 

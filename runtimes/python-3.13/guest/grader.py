@@ -155,6 +155,8 @@ class Candidate:
             self.compares_arrays = True
         if "@" in text or "test_" in text:
             self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names)
+        if ".__" in text:
+            proxies.watch(text)
         if "loop" in text and any(word in text for word in _OF_LOOPS):
             self.looks_at_loops = True
         if not any(word in text for word in _LOOKED_AT):
@@ -379,7 +381,10 @@ class Candidate:
         types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
 
 
-_COMPARES_ARRAYS = re.compile(r"\)\.(?:all|any|max|sum|mean)\(|\b(?:np|numpy)\.(?:all|any|max|sum|mean)\(")
+_COMPARES_ARRAYS = re.compile(
+    r"\)\.(?:all|any|max|sum|mean)\(|\b(?:np|numpy)\.(?:all|any|max|sum|mean|count_nonzero|linalg\.norm)\("
+    r"|\)\s*(?:-|!=|==)\s*(?:np|numpy)\.(?:array|asarray|zeros|ones|full|arange|linspace|eye)\("
+)
 _SCALARS = frozenset({int, float, complex})
 # Decorators, and what is called with a function of the tests.
 _DECORATORS = re.compile(r"(?m)^\s*@\s*(?:\w+\.)*(\w+)|\b(\w+)\(\s*test_\w+\s*\)")
@@ -591,7 +596,8 @@ def show_printed(state):
 
 
 # By words of the tests' text: what they make of texts and bytes.
-_PARSING = (("json", "json"), ("struct", "bytes"), ("frombuffer", "bytes"), ("frombytes", "bytes"))
+_PARSING = (("json", "json"), ("struct", "bytes"), ("frombuffer", "bytes"), ("frombytes", "bytes"), ("float(", "number"), ("Decimal(", "number"))
+_NO_NUMBER = re.compile(r"\s*[+-]?(?:(s?nan)|inf(?:inity)?)\s*", re.IGNORECASE)
 _EMPTY_JSON = ("[]", "{}", '""')
 # How much of binary data is looked at.
 _MAX_BINARY = 1 << 16
@@ -607,6 +613,8 @@ def _note_parsed(parses, value):
             side.signal("infinite")
         if any(each in text for each in _EMPTY_JSON):
             side.signal("empty_result")
+    if "number" in parses and (found := _NO_NUMBER.fullmatch(value if type(value) is str else value.decode("utf-8", "replace"))):
+        side.signal("not_a_number" if found[1] else "infinite")
     if "bytes" in parses and type(value) is bytes:
         data = value[: min(len(value), _MAX_BINARY) // 8 * 8]
         if any(number != number for order in "<>" for (number,) in struct.iter_unpack(order + "d", data)):

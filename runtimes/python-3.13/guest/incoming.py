@@ -21,6 +21,14 @@ def take_contents(contents, handed=()):
     told. `handed`: the containers of the request that it is carrying out or has carried out, if they may become shared."""
     for entry in contents:
         whose, number, content = entry
+        if whose == "error" and side.state.grader:
+            outgoing.alter_exception(number, content)
+            continue
+        if whose == "stale":
+            if side.state.grader:
+                side.signal("stale_keys")
+                side.state.violation = side.state.violation or side.Refused("a set or dict has keys whose hash has changed (grading: isolated)")
+            continue
         if whose in sharing.ENTRIES:
             side.state.shared.take(side.state, whose, number, content, handed)
             continue
@@ -128,11 +136,15 @@ def _restore_exception(payload):
         raise marshal.CannotCross("no exception")
     if side.state.grader and cls.__module__.startswith(border.STAYS):
         raise marshal.CannotCross("an exception of the tests' library")
-    error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
+    error = side.state.proxies.get(number) if number is not None else None
+    if type(error) is not cls:
+        # Not one that is known already.
+        error = cls.__new__(cls, *args) if not issubclass(cls, UnicodeError) else _unicode_error(cls, args)
     BaseException.__setattr__(error, "args", args)
-    of_package = type(cls) is not proxies.ProxyType and not origins.is_shared(cls.__module__)
+    is_of_library = type(cls) is not proxies.ProxyType
     for name, value in attributes.items():
-        public = type(name) is str and name[:1] != "_" and (of_package or type(value) in side.PLAIN_TYPES)
+        # Objects never in the place of what exceptions have, which the library calls.
+        public = type(name) is str and name[:1] != "_" and (type(value) in side.PLAIN_TYPES or is_of_library and not hasattr(cls, name))
         if public or type(name) is str and (name == "__notes__" or name in MARKS or name in outgoing.ATTRIBUTE_NAMES):
             try:
                 BaseException.__setattr__(error, name, value)
@@ -145,8 +157,10 @@ def _restore_exception(payload):
     if context is not None:
         error.__context__ = context
     error.__suppress_context__ = bool(suppress)
-    if type(cls) is proxies.ProxyType and number is not None:
+    if number is not None:
         _attach(error, number)
+        if not side.state.grader:
+            outgoing.track_exception(number, error)
     return error
 
 
@@ -182,8 +196,9 @@ def _restore_class(payload):
     return proxy_type
 
 
-# Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta).
-_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, "unhashable", "unreferable", "checks"})
+# Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta), or
+# how the class is shown.
+_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, *border.MARKS, "unhashable", "unreferable", "checks", "shown"})
 # Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 known_types = {}
 
@@ -203,7 +218,7 @@ def _library_proxy_type(cls):
         ]
         if getattr(cls, "__hash__", None) is None:
             specials.append("unhashable")
-        bases = (cls,) if cls in proxy_types.KEPT_BASES else ()
+        bases = (cls,) if cls in proxy_types.KEPT_BASES else (tuple,) if issubclass(cls, tuple) else ()
         proxy_type = known_types[key] = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)
     return proxy_type
 

@@ -31,20 +31,24 @@ class CannotCross(BaseException):
 
 
 def _zone(value):
-    """A time zone as plain data; an offset that a class of the user computes becomes a fixed one."""
+    """A time zone as plain data; what a class of the user computes becomes a fixed offset with its name."""
     zone = value.tzinfo
     if zone is None:
         return None
     if type(zone) is zoneinfo.ZoneInfo and zone.key:
         return zone.key
-    offset = zone.utcoffset(value if type(value) is datetime.datetime else None)
-    return None if offset is None else (offset.days, offset.seconds, offset.microseconds)
+    if type(zone) is datetime.timezone:
+        offset, *name = zone.__getinitargs__()
+    else:
+        moment = value if type(value) is datetime.datetime else None
+        offset, *name = zone.utcoffset(moment), zone.tzname(moment)
+    return None if offset is None else (offset.days, offset.seconds, offset.microseconds, *(each for each in name if type(each) is str))
 
 
 def _make_zone(payload):
     if payload is None:
         return None
-    return zoneinfo.ZoneInfo(payload) if type(payload) is str else datetime.timezone(datetime.timedelta(*payload))
+    return zoneinfo.ZoneInfo(payload) if type(payload) is str else datetime.timezone(datetime.timedelta(*payload[:3]), *payload[3:])
 
 
 def _make_moment(cls, payload):
@@ -137,12 +141,39 @@ _CALLABLE = type(collections.abc.Callable[[int], int])
 _OF_CLASS = type(typing.List[int])
 _ANNOTATED = type(typing.Annotated[int, 0])
 
-def _bytes_of(view):
-    """A copy. Somebody else may hold what it is a view of, and alter that."""
-    # References: the view's, and the argument.
-    if not view.readonly and sys.getrefcount(view.obj) > 2:
+# Values that their text says all of.
+_BY_TEXT = {
+    "ipv4_network": ipaddress.IPv4Network, "ipv6_network": ipaddress.IPv6Network, "ipv4_interface": ipaddress.IPv4Interface,
+    "ipv6_interface": ipaddress.IPv6Interface, "windows_path": pathlib.PureWindowsPath,
+}  # fmt: skip
+
+
+def _reduce_memory(view):
+    """What is viewed, if it is all seen; else a copy. Somebody else may hold what that is a view of, and alter it."""
+    viewed = view.obj
+    if type(viewed) in _VIEWED_WHOLE and view.c_contiguous and view.nbytes == len(viewed) * getattr(viewed, "itemsize", 1):
+        return "memoryview", (viewed, view.format, view.shape, view.readonly)
+    # References: the view's, the variable, and the argument.
+    if not view.readonly and sys.getrefcount(viewed) > 3 or len(view.format) != 1:
         note_lost()
-    return view.tobytes()
+    is_known = len(view.format) == 1
+    return "memoryview", (view.tobytes(), view.format if is_known else "B", view.shape if is_known else (view.nbytes,), view.readonly)
+
+
+_VIEWED_WHOLE = frozenset({bytes, bytearray, array.array})
+
+
+def _make_memory(payload):
+    viewed, kind, shape, is_read_only = payload
+    made = memoryview(bytearray(viewed) if type(viewed) is bytes and not is_read_only else viewed)
+    if made.format != kind or made.shape != shape:
+        made = made.cast("B")
+        if kind != "B" or len(shape) != 1:
+            made = made.cast(kind, list(shape)) if len(shape) != 1 else made.cast(kind)
+    if made.shape != shape:
+        raise CannotCross("a view of another shape")
+    return made.toreadonly() if is_read_only else made
+
 
 
 REDUCERS = {
@@ -171,10 +202,11 @@ REDUCERS = {
     pathlib.PurePosixPath: lambda v: ("pure_path", str(v)),
     uuid.UUID: lambda v: ("uuid", v.int),
     ipaddress.IPv4Address: lambda v: ("ipv4", int(v)),
-    ipaddress.IPv6Address: lambda v: ("ipv6", int(v)),
+    ipaddress.IPv6Address: lambda v: ("ipv6", (int(v), v.scope_id)),
+    **{kind: lambda v, name=name: (name, str(v)) for name, kind in _BY_TEXT.items()},
     array.array: lambda v: ("array", (v.typecode, v.tobytes())),
     _PATTERN: lambda v: ("pattern", (v.pattern, v.flags)),
-    memoryview: lambda v: ("memoryview", _bytes_of(v)),
+    memoryview: _reduce_memory,
     time.struct_time: lambda v: ("struct_time", tuple(v)),
     types.GenericAlias: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
     _CALLABLE: lambda v: ("generic", (v.__origin__, v.__args__)) if _is_type(v) else reduce_object(v),
@@ -213,10 +245,11 @@ PAYLOADS = {
     "pure_path": str,
     "uuid": int,
     "ipv4": int,
-    "ipv6": int,
+    "ipv6": (int, frozenset({str, type(None)})),
+    **dict.fromkeys(_BY_TEXT, str),
     "array": (str, bytes),
     "pattern": (frozenset({str, bytes}), int),
-    "memoryview": bytes,
+    "memoryview": (_VIEWED_WHOLE, str, tuple, bool),
     "struct_time": tuple,
     "generic": (object, tuple),
     "union": tuple,
@@ -229,9 +262,9 @@ PAYLOADS = {
     "+default_dict": (object, dict),
     "object_array": (tuple, list),
     "+ndarray": (frozenset({str, list}), tuple, bytes, int),
-    "array_view": (object, frozenset({str, list}), tuple, int, tuple),
+    "array_view": (object, frozenset({str, list}), tuple, int, tuple, bool),
     "numpy_number": (str, bytes),
-    "numpy_type": str,
+    "numpy_type": frozenset({str, list}),
     # Of proxies.py, which looks at what is in them.
     "yours": int,
     "mine": int,
@@ -297,10 +330,11 @@ RESTORERS = {
     "pure_path": pathlib.PurePosixPath,
     "uuid": lambda p: uuid.UUID(int=p),
     "ipv4": ipaddress.IPv4Address,
-    "ipv6": ipaddress.IPv6Address,
+    "ipv6": lambda p: ipaddress.IPv6Address(p[0] if p[1] is None else f"{ipaddress.IPv6Address(p[0])}%{p[1]}"),
+    **_BY_TEXT,
     "array": _array,
     "pattern": lambda p: re.compile(*p),
-    "memoryview": memoryview,
+    "memoryview": _make_memory,
     "struct_time": time.struct_time,
     "generic": _make_generic,
     "union": _make_union,
@@ -327,7 +361,7 @@ CONTENT = {
     collections.deque: tuple,
     collections.Counter: lambda v: tuple(dict.items(v)),
     collections.OrderedDict: lambda v: tuple(v.items()),
-    collections.defaultdict: lambda v: tuple(v.items()),
+    collections.defaultdict: lambda v: (v.default_factory, *v.items()),
     array.array: lambda v: (v.tobytes(),),
 }
 
@@ -360,6 +394,8 @@ MAX_VIEW = 8 << 20
 MAX_VIEWED = 16_000
 # By type: how a change of a rich value is carried out, and how it is seen where `differ` does not see it.
 APPLIERS, SAME = {array.array: _fill_array}, {}
+# ... and what is told of it, if that is more than what is compared.
+WHOLE = {}
 
 
 # Of an array: its items lie column by column; it can't be written to.
@@ -378,13 +414,31 @@ def know_numpy():
         if base is not None and is_held(base):
             if base.nbytes <= MAX_VIEWED and base.flags.c_contiguous and is_view_of(array.dtype, base.dtype):
                 offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-                return "array_view", (base, _name_of_type(array.dtype), array.shape, offset, array.strides)
+                return "array_view", (base, _name_of_type(array.dtype), array.shape, offset, array.strides, array.flags.writeable)
             note_lost()
         if array.dtype.hasobject:
             return "object_array", (array.shape, array.ravel().tolist())
-        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
-        layout = _BY_COLUMNS * by_columns | _READ_ONLY * (not array.flags.writeable)
-        return "+ndarray", (_name_of_type(array.dtype), array.shape, array.tobytes("F" if by_columns else "C"), layout)
+        # References: the message's, the variables of two functions, and the argument. What is held is shared.
+        if base is not None and not array.flags.forc and (strided := strided_copy(array)) is not None and (is_of_tests() or sys.getrefcount(array) <= 4):
+            return "array_view", strided
+        return "+ndarray", whole_array(array)
+
+    def strided_copy(array):
+        """An array whose items do not lie side by side, as a view of memory with nothing else in it; None if that is too much."""
+        size = array.itemsize
+        low, high = numpy.lib.array_utils.byte_bounds(array)
+        if high - low > 8 * MAX_VIEWED or array.nbytes > MAX_VIEW or (high - low) % size or any(stride % size for stride in array.strides):
+            return None
+        memory = numpy.zeros((high - low) // size, array.dtype)
+        offset = array.__array_interface__["data"][0] - low
+        numpy.ndarray(array.shape, array.dtype, memory, offset, array.strides)[...] = array
+        return memory, _name_of_type(array.dtype), array.shape, offset, array.strides, array.flags.writeable
+
+    def whole_array(array):
+        flags = array.flags
+        by_columns = flags.f_contiguous and not flags.c_contiguous
+        layout = _BY_COLUMNS * by_columns | _READ_ONLY * (not flags.writeable)
+        return _name_of_type(array.dtype), array.shape, array.tobytes("F" if by_columns else "C"), layout
 
     def fill_array(payload, made):
         name, shape, content, layout = payload
@@ -416,7 +470,7 @@ def know_numpy():
         return not of.hasobject and (kind == of or of.names is not None and kind.names is None and kind.kind not in "bO")
 
     def make_view(payload):
-        base, name, shape, offset, strides = payload
+        base, name, shape, offset, strides, writeable = payload
         kind = make_type(name)
         if type(base) is not numpy.ndarray or not is_view_of(kind, base.dtype):
             raise CannotCross("a view of what can't be looked at")
@@ -427,6 +481,8 @@ def know_numpy():
             note_lost()
             base = base.copy()
         made = numpy.ndarray(shape, kind, base, offset, strides)
+        if not writeable:
+            made.flags.writeable = False
         if not made.size:
             note_empty_array()
         return made
@@ -459,6 +515,12 @@ def know_numpy():
             raise CannotCross("an array of references")
         return kind
 
+    def reduce_type(kind):
+        name = "O" if kind == object else _name_of_type(kind)
+        if not kind.hasobject and make_type(name) == kind and not kind.metadata or name == "O":
+            return "numpy_type", name
+        return reduce_object(kind)
+
     def make_number(payload):
         kind = make_type(payload[0])
         check_shape((), len(payload[1]), kind.itemsize)
@@ -471,21 +533,56 @@ def know_numpy():
 
     def apply_array(target, content, may_unlock):
         """Sets an array's content to what the other side has made of its copy."""
-        if target.dtype.hasobject or type(content) is not bytes or len(content) != target.nbytes:
+        if target.dtype.hasobject or not fits(PAYLOADS["+ndarray"], content):
             raise CannotCross("a change to what can't be changed")
-        octets = numpy.frombuffer(content, "u1").copy()
-        normalise(octets, target.dtype)
-        # One that its owner writes to now and then is read-only for others.
-        is_locked = may_unlock and not target.flags.writeable and target.base is None
-        if is_locked:
-            target.flags.writeable = True
-        elif not target.flags.writeable:
-            raise CannotCross("a change to what is read-only")
-        target[...] = numpy.ndarray(target.shape, target.dtype, octets)
-        if is_locked:
+        known = whole_array(target)
+        if content == known:
+            return
+        name, shape, items, layout = content
+        kind = make_type(name)
+        check_shape(shape, len(items), kind.itemsize)
+        if layout not in _LAYOUTS:
+            raise CannotCross("an array of another layout")
+        if items != known[2]:
+            # One that its owner writes to now and then is read-only for others.
+            if not target.flags.writeable and not (may_unlock and target.base is None):
+                raise CannotCross("a change to what is read-only")
+            if len(items) != len(known[2]):
+                note_not_applied("an array got another size in the candidate's interpreter")
+                return
+        if (name, shape, layout & _BY_COLUMNS) != (known[0], known[1], known[3] & _BY_COLUMNS):
+            try:
+                reshape(target, kind, shape, layout & _BY_COLUMNS)
+            except (AttributeError, TypeError, ValueError):
+                note_not_applied("an array got another shape or type in the candidate's interpreter")
+                return
+        if items != known[2]:
+            octets = numpy.frombuffer(items, "u1").copy()
+            normalise(octets, kind)
+            is_locked = not target.flags.writeable
+            if is_locked:
+                target.flags.writeable = True
+            target[...] = numpy.ndarray(shape, kind, octets, order="F" if layout & _BY_COLUMNS else "C")
+            if is_locked:
+                target.flags.writeable = False
+        if layout & _READ_ONLY:
             target.flags.writeable = False
-        if target.dtype.kind in _INEXACT and not numpy.isfinite(target).all():
+        elif not target.flags.writeable:
+            if may_unlock and target.base is None:
+                target.flags.writeable = True
+            else:
+                note_not_applied("an array that is read-only can be written to in the candidate's interpreter")
+        if kind.kind in _INEXACT and not numpy.isfinite(target).all():
             note_numbers(target)
+
+    def reshape(target, kind, shape, by_columns):
+        """Looks at the same memory as another type, in another shape."""
+        if kind != target.dtype:
+            target.shape = (target.size,)
+            target.dtype = kind
+        target.shape = shape
+        if by_columns:
+            target.strides = tuple(itertools.accumulate(shape[:-1], operator.mul, initial=kind.itemsize))
 
     def make_nan(index):
         note_not_finite(True, False)
@@ -503,11 +600,14 @@ def know_numpy():
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
-    CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(),)
+    CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(), v.dtype, v.shape, v.flags.num)
+    SAME[numpy.ndarray] = operator.eq
+    WHOLE[numpy.ndarray] = lambda v: () if v.dtype.hasobject else whole_array(v)
     RESTORERS["array_view"] = make_view
     RESTORERS["numpy_number"] = make_number
     APPLIERS[numpy.ndarray] = apply_array
-    RESTORERS["numpy_type"] = make_type
+    RESTORERS["numpy_type"] = lambda name: numpy.dtype(object) if name == "O" else make_type(name)
+    REDUCERS[type(numpy.dtype(object))] = REDUCERS[type(numpy.dtype("V1"))] = reduce_type
     for kind in {numpy.dtype(code).type for code in numpy.typecodes["All"] if code not in "OV"}:
         REDUCERS[kind] = lambda v: ("numpy_number", (v.dtype.str, v.tobytes()))
         REDUCERS[type(numpy.dtype(kind))] = lambda v: ("numpy_type", v.str)
@@ -519,7 +619,7 @@ def _name_of_type(kind):
 
 
 # Set by proxies.py.
-reduce_object = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
+reduce_object = is_of_tests = note_not_applied = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
 
 
 # ---------------------------------------------------------------- what was changed in place
@@ -560,10 +660,8 @@ def changes(received, before):
     changed = [(index, content_of(received[index])) for index in changed] if changed else []
     if rich:
         for index, content in rich.items():
-            now = content_of(received[index])
-            same = SAME.get(type(received[index]))
-            if not same(now, content) if same else differ(now, content):
-                changed.append((index, now))
+            if is_changed(received[index], content):
+                changed.append((index, told_of(received[index])))
     return changed or None
 
 
@@ -572,7 +670,13 @@ def is_rich(value):
     return type(value) in CONTENT
 
 
-def differ(now, before):
+def is_changed(value, before):
+    """Whether a rich value holds something else than before."""
+    now, same = content_of(value), SAME.get(type(value))
+    return not same(now, before) if same else _contents_differ(now, before)
+
+
+def _contents_differ(now, before):
     """Whether two contents hold other objects; pairs are made anew each time they are looked at."""
     return len(now) != len(before) or any(map(_differ, now, before))
 
@@ -585,8 +689,14 @@ def _differ(a, b):
     return a is not b
 
 
-def content_of(value):
+def told_of(value):
     """What `alter` makes the same container of."""
+    whole = WHOLE.get(type(value))
+    return whole(value) if whole else content_of(value)
+
+
+def content_of(value):
+    """What a container holds, to be compared with what it held before."""
     content = CONTENT.get(type(value))
     if content:
         return content(value)
@@ -608,8 +718,8 @@ def apply(changes, sent):
 def alter(target, content, may_unlock=False):
     """`may_unlock`: whether the other side's array is its own, so that it may write to one that is read-only."""
     kind = type(target)
-    if kind in APPLIERS and type(content) is tuple and len(content) == 1:
-        APPLIERS[kind](target, content[0], may_unlock)
+    if kind in APPLIERS and (kind in WHOLE or type(content) is tuple and len(content) == 1):
+        APPLIERS[kind](target, content if kind in WHOLE else content[0], may_unlock)
     elif kind is bytearray and type(content) is bytes:
         target[:] = content
     elif type(content) is not tuple:
@@ -617,14 +727,22 @@ def alter(target, content, may_unlock=False):
     elif kind is list:
         target[:] = content
     elif kind in (dict, collections.OrderedDict, collections.defaultdict, collections.Counter):
-        dict.clear(target) if kind is not collections.OrderedDict else target.clear()
+        if kind is collections.defaultdict:
+            target.default_factory, *content = content
+        # Who goes through it goes on, if it has the keys that it had.
+        if len(target) != len(content) or not all(key is pair[0] for key, pair in zip(target, content)):
+            dict.clear(target) if kind is not collections.OrderedDict else target.clear()
         for key, value in content:
             target[key] = value
     elif kind is set:
         target.clear()
         target.update(content)
     elif kind is collections.deque:
-        target.clear()
-        target.extend(content)
+        if len(target) == len(content):
+            for index, value in enumerate(content):
+                target[index] = value
+        else:
+            target.clear()
+            target.extend(content)
     else:
         raise CannotCross("a change to what can't be changed")

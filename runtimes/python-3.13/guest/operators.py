@@ -75,6 +75,18 @@ def _check_object(result, name):
         side.refuse("operator_of_the_candidate", f"{name} with a value of the tests must give an object of the candidate, not {type(result).__name__}")
 
 
+def _mark_made(result, *operands):
+    """Whether what comes of an object that the tests have made themselves, by the name of its class, is such an object, too: then
+    it is what they test, and its numbers are taken, with the signal that the operator has left. That of a difference or ratio
+    would be a comparison."""
+    if any(type(each) is type(result) and each._proofbox_made for each in operands):
+        object.__setattr__(result, "_proofbox_made", True)
+
+
+_ADDING = frozenset(f"__{prefix}{name}__" for name in "add mul matmul pow lshift rshift or".split() for prefix in ("", "r", "i"))
+_NUMBERS = frozenset({int, float, complex, bool})
+
+
 def taint(handle):
     (BaseException if isinstance(handle, BaseException) else object).__setattr__(handle, "_proofbox_tainted", True)
     if side.state.make_handles is not dict:
@@ -90,6 +102,8 @@ def arithmetic(name, base=None):
             return proxies.special(self, name, other, *rest)
         if not proxies.is_remote(other) and (number := _number_of(self, name)) is not None:
             return getattr(number, name)(other, *rest)
+        if isinstance(other, (set, frozenset)) and type(self)._proofbox_real in _VIEWS and (content := _content_like(self, other)) is not None:
+            return getattr(content, name, _has_none)(other)
         if not proxies.is_named(self):
             side.signal("operator_with_plain_data")
             return NotImplemented
@@ -99,11 +113,22 @@ def arithmetic(name, base=None):
             if base is None or not _is_result_of(base, name, self, other, rest, result):
                 if type(other) in _TELLING_NOTHING and not self._proofbox_tainted:
                     _check_object(result, name)
-                else:
+                elif name[2] != "i" or result is not self:
+                    # An object that has been altered in place is what it was, as after a call of a method.
                     _mark_tainted(result, name)
+                    if name in _ADDING:
+                        _mark_made(result, self, other)
         return result
 
     return method
+
+
+# What the library's mappings give, whose operators give sets.
+_VIEWS = (abc.KeysView, abc.ItemsView)
+
+
+def _has_none(other):
+    return NotImplemented
 
 
 # Operands that are no values which a result could be compared with: `pipeline | str.strip`.
@@ -175,6 +200,8 @@ def of_named_value(base, name, own):
         try:
             result = own(self, *args)
             if name in _OF_ITEMS:
+                if not hasattr(type(result), "__next__"):
+                    raise TypeError(f"iter() returned non-iterator of type {type(result).__name__!r}")
                 result = list(itertools.islice(result, len(wanted) + 1))
             elif name == "__contains__":
                 result = bool(result)
@@ -232,11 +259,16 @@ def asked(name):
 
     def method(self, *args):
         result = proxies.special(self, name, *args)
-        if side.state.grader and self._proofbox_tainted:
+        if side.state.grader and self._proofbox_tainted and not (self._proofbox_made and type(result) in _NUMBERS):
             _mark_tainted(result, name)
+            _mark_made(result, self)
         return result
 
     return method
+
+
+# Plain values with an order whose kind an object may be by the library's classes.
+_ORDERED = (set, frozenset, list, str)
 
 
 def ordering(name):
@@ -247,6 +279,8 @@ def ordering(name):
             return proxies.special(self, name, other)
         if (number := _number_of(self, name)) is not None:
             return getattr(number, name)(other)
+        if isinstance(other, _ORDERED) and name not in type(self)._proofbox_own and (content := _content_like(self, other)) is not None:
+            return getattr(content, name)(other)
         side.signal("comparison_with_plain_data")
         if _ask_of_stand_in(self, name, other) is not NotImplemented and side.state.violation is None:
             # Python is about to say that there is no order, which is not what the candidate says.
@@ -258,7 +292,7 @@ def ordering(name):
 
 def length_of_object(self):
     length = length_of(self)
-    if side.state.grader and self._proofbox_tainted:
+    if side.state.grader and self._proofbox_tainted and not self._proofbox_made:
         _mark_tainted(length, "__len__")
     return length
 
@@ -295,7 +329,7 @@ def array_of(self, dtype=None, copy=None):
     """numpy's view of an object: an array that crossed as a value, of an object that knows nothing of the tests."""
     import numpy
 
-    if side.state.grader and self._proofbox_tainted:
+    if side.state.grader and self._proofbox_tainted and not self._proofbox_made:
         raise TypeError("__array__ of what has met a value of the tests (grading: isolated)")
     result = proxies.special(self, "__array__")
     if type(result) is not numpy.ndarray:
@@ -333,34 +367,45 @@ def truth_of_content(base):
 
 
 def items_of(self):
-    """The items; if they are not as many as the object says that it has, that is told."""
-    items = proxies.special(self, "__iter__") if "__iter__" in type(self)._proofbox_specials else _by_index(self)
+    """What gives the items: that of the candidate, which Python refuses if it is no iterator. If they are not as many as the
+    object says that it has, that is told."""
     specials = type(self)._proofbox_specials
-    if not side.state.grader or "__len__" not in specials and "__next__" in specials:
-        return items
-    if "__len__" in specials:
-        return counted_items(self, items)
-    if proxies.is_remote(items):
-        object.__setattr__(items, "_proofbox_counted", [self, 0])
+    if "__iter__" not in specials:
+        items = _by_index(self)
+        return _counted(self, items) if side.state.grader and "__len__" in specials else items
+    items = proxies.special(self, "__iter__")
+    return count_items(self, items) if side.state.grader and ("__len__" in specials or "__next__" not in specials) else items
+
+
+def count_items(handle, items):
+    """Has the items that an iterator gives be counted. It may have given some already if it is the object itself."""
+    if proxies.is_remote(items) and "__next__" in type(items)._proofbox_specials:
+        object.__setattr__(items, "_proofbox_counted", [handle, 0])
     return items
 
 
-def counted_items(handle, items):
-    """The items of a handle; at their end they are held against its length. A class may have items and no length."""
+def _counted(handle, items):
+    """The items of a handle, which have no iterator of their own."""
     count = 0
     for item in items:
         count += 1
         yield item
-    _measure(handle, count)
-    try:
-        length_of(handle)
-    except TypeError:
-        if type(handle) is not proxies.ProxyType:
-            raise
+    note_count(handle, count)
 
 
 def note_count(handle, count):
-    """An object without a length has given all its items: that they are as many as they were is not promised, but told otherwise."""
+    """An object has given all its items: they are held against its length. That those of one without a length are as many as
+    they were is not promised, but told otherwise."""
+    specials = handle._proofbox_specials
+    if "__len__" in specials:
+        if type(handle) is not proxies.ProxyType and "__next__" in specials:
+            # An iterator: its length may be what it has left, or all that it has had.
+            if proxies.special(handle, "__len__") not in (0, count):
+                side.signal("contradictory_length")
+            return
+        _measure(handle, count)
+        length_of(handle)
+        return
     number = proxies.remote_id(handle)
     known = side.state.measured.get(number)
     side.state.measured[number] = count, side.state.changes
@@ -454,8 +499,9 @@ def _content_like(handle, other):
         fits = type(other) is list and collections.UserList in bases
     if not fits or "__len__" not in kind._proofbox_specials:
         return None
-    items = list(handle)
-    if len(items) != len(handle):
+    # Not by `list`, which asks for the length.
+    items = [item for item in handle]
+    if len(items) != length_of(handle):
         return None
     if isinstance(other, dict):
         return {key: handle[key] for key in items}
@@ -520,13 +566,18 @@ def bear_out():
         if held is not None and side.CONTAINERS[type(handle)._proofbox_container][1](handle) != held:
             continue
         try:
+            if name == "__contains__" and (decided := _is_among_items(handle, other)) is None:
+                # It has been altered since: what counts is that both say the same now.
+                continue
             answer = proxies.special(handle, name, other)
         except Exception as error:
             answer = error
         agrees = not _is_false(answer) and not isinstance(answer, Exception) if decided else _is_false(answer)
         if answer is not NotImplemented and not agrees and side.state.violation is None:
-            side.signal("equality_not_borne_out")
-            side.state.violation = side.Refused("an object of the candidate does not say itself how it compares with a value (grading: isolated)")
+            is_of_items = name == "__contains__"
+            side.signal("membership_not_borne_out" if is_of_items else "equality_not_borne_out")
+            what = "that it contains what is among its items, and nothing else" if is_of_items else "how it compares with a value"
+            side.state.violation = side.Refused(f"an object of the candidate does not say itself {what} (grading: isolated)")
 
 
 def is_not_equal(self, other):
@@ -615,15 +666,43 @@ def hash_by_identity(self):
 def contains_item(self, item):
     if not side.state.grader or proxies.is_remote(item):
         return proxies.special(self, "__contains__", item)
-    if proxies.is_named(self) and "__contains__" in type(self)._proofbox_own:
+    kind = type(self)
+    if kind._proofbox_real is None and proxies.is_named(self):
+        # What it has of an abstract class answers by its own methods.
         side.signal("membership_by_candidate")
         return proxies.special(self, "__contains__", item)
-    if any(item is member or item == member for member in self):
-        return True
-    if "__contains__" in type(self)._proofbox_own and _contains_anything(self) and side.state.violation is None:
+    found = _is_among_items(self, item) if _ITERABLE.intersection(kind._proofbox_specials) else None
+    if found is None or not found and border.KEYED_BY_LIBRARY.intersection(f"{base.__module__}.{base.__qualname__}" for base in (kind._proofbox_real or object).__mro__):
+        side.signal("membership_by_candidate")
+        _check_contains_not_anything(self)
+        return proxies.special(self, "__contains__", item)
+    if kind._proofbox_real is None:
+        if not found:
+            _check_contains_not_anything(self)
+        if "__next__" not in kind._proofbox_specials:
+            _note_decision(self, "__contains__", item, found)
+    return found
+
+
+_ITERABLE = frozenset({"__iter__", "__getitem__"})
+# How many items of an object are gone through for what tests look for in it.
+_MAX_LOOKED_AT = 10_000
+
+
+def _is_among_items(handle, item):
+    """Whether an object has an item by what it gives when it is gone through; None if that is too much."""
+    for count, member in enumerate(handle):
+        if item is member or item == member:
+            return True
+        if count == _MAX_LOOKED_AT:
+            return None
+    return False
+
+
+def _check_contains_not_anything(handle):
+    if side.state.violation is None and _contains_anything(handle):
         side.signal("membership_by_candidate")
         side.state.violation = side.Refused("an object of the candidate says that it contains anything (grading: isolated)")
-    return False
 
 
 def _contains_anything(handle):

@@ -41,6 +41,9 @@ def reduce_object(value):
     if issubclass(kind, type):
         return _reduce_class(value)
     if issubclass(kind, BaseException):
+        known = _instance_dict(value).get("_proofbox_number")
+        if known is not None and side.state.proxies.get(known) is value:
+            return "yours", known
         return _reduce_exception(value)
     if kind is types.ModuleType and origins.is_library_module(value):
         return "module", value.__name__
@@ -117,7 +120,7 @@ def note_contents():
         content = read(value)
         if not _same(content, known):
             side.state.tracked[number] = value, read, content
-            side.state.pending.append(("mine", number, content))
+            side.state.pending.append(("mine", number, content) if number >= 0 else ("error", -1 - number, _told_of_exception(value)))
 
 
 def _same(a, b):
@@ -153,27 +156,42 @@ def _reduce_class(cls):
     side.state.described[number] = True
     specials = []
     for special in border.SPECIALS:
-        found = getattr(cls, special, None)
-        if special == "__hash__" and found is None:
-            specials.append("unhashable")
-        elif found is not None and found is not BY_DEFAULT.get(special):
+        found = getattr(cls, special, _MISSING)
+        if found is None:
+            specials.append("unhashable" if special == "__hash__" else f"no {special}")
+        elif found is not _MISSING and found is not BY_DEFAULT.get(special):
             specials.append(special)
+    if bases != (object,):
+        # By these Python calls a subclass first.
+        specials += [f"own {special}" for special in border.REFLECTED.intersection(cls.__dict__) if special in specials]
     value_base = _base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
         specials.append("checks")
+    if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
+        specials.append("shown")
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
-    own = tuple(special for special in specials if origins.defined_by_user(cls, special))
+    own = tuple(special for special in specials if special[:1] == "_" and origins.defined_by_user(cls, special))
     if value_base in side.VALUE_TYPES:
         # Its text is also the class's own where the library's has another (`IntEnum`).
         own += tuple(name for name in _TEXTS if name not in own and getattr(cls, name) is not getattr(value_base, name))
+        # So is what the value does not have at all, and the library's class does (`IntFlag`).
+        own += tuple(name for name in specials if name[:1] == "_" and name not in own and not hasattr(value_base, name) and _has(cls, name))
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
+
+
+_MISSING = object()
+
+
+def _has(cls, name):
+    """Whether instances of a class have a method, whatever its metaclass has."""
+    return any(name in base.__dict__ for base in PLACES["__mro__"](cls))
 
 
 _TEXTS = ("__str__", "__repr__", "__format__")
@@ -221,6 +239,72 @@ def _note_kept(error):
             _note_lost()
 
 
+# References to an exception that nothing but the message holds: that of the message, the variables of four functions, and the
+# argument.
+_OF_THE_MESSAGE = 6
+
+
+def _number_of_exception(error, is_user):
+    """The number by which an exception is known again: of one that somebody holds beside the message. Variables of the frames
+    that it has passed do not count."""
+    if is_user or id(error) in side.state.numbers:
+        return number_of(error)
+    others = sys.getrefcount(error) - _OF_THE_MESSAGE
+    if others <= 0 or isinstance(error, (*border.STEERING, *border.STEERING_IN_THREADS)):
+        return None
+    traceback = error.__traceback__
+    while others > 0 and traceback is not None:
+        frame = traceback.tb_frame
+        if (variables := frame.f_locals) is not frame.f_globals:
+            # Variables of a function around it are somebody's.
+            others -= sum(value is error and name not in frame.f_code.co_freevars for name, value in variables.items())
+        traceback = traceback.tb_next
+    return number_of(error) if others > 0 else None
+
+
+# How many exceptions of the tests are looked at for what the candidate has altered.
+_MAX_EXCEPTIONS = 64
+
+
+def track_exception(number, error):
+    """From now on the tests are told of what the candidate alters in its copy of an exception of theirs."""
+    tracked = side.state.tracked
+    if -1 - number not in tracked and sum(each < 0 for each in tracked) < _MAX_EXCEPTIONS:
+        tracked[-1 - number] = error, _parts_of_exception, _parts_of_exception(error)
+
+
+def _told_of_exception(error):
+    own = _instance_dict(error)
+    notes = own.get("__notes__")
+    return error.args, notes and list(notes), {name: value for name, value in own.items() if name[:1] != "_"}
+
+
+def _parts_of_exception(error):
+    args, notes, attributes = _told_of_exception(error)
+    return [args, *(notes or ()), notes is None, *attributes, *attributes.values()]
+
+
+def alter_exception(number, content):
+    """What the candidate has done to its copy of an exception of the tests is done to theirs."""
+    error = side.state.objects[number] if border.is_number(number) and number < len(side.state.objects) else None
+    if not isinstance(error, BaseException) or not marshal.fits((tuple, frozenset({list, type(None)}), dict), content):
+        raise marshal.CannotCross("a change to what is no exception")
+    args, notes, attributes = content
+    if not all(type(name) is str and name[:1] != "_" for name in attributes) or not all(type(note) is str for note in notes or ()):
+        raise marshal.CannotCross("a change to what can't be changed")
+    if isinstance(error, border.TELLING):
+        return
+    own = _instance_dict(error)
+    if error.args != args:
+        BaseException.args.__set__(error, args)
+    if notes is not None:
+        own["__notes__"] = notes
+    else:
+        own.pop("__notes__", None)
+    own.update(attributes)
+    side.state.note_touched()
+
+
 def _reduce_exception(error):
     from _proofbox_unsupported import marks_of
 
@@ -237,11 +321,9 @@ def _reduce_exception(error):
                 if type(value) in (int, str, bytes) or name == "value":
                     attributes[name] = value
     own = _instance_dict(error)
-    if not user and not origins.is_shared(kind.__module__):
-        # Of a package: `HTTPError.response` is an object.
+    if not user:
+        # Also objects: `HTTPError.response` is one.
         attributes.update({name: value for name, value in own.items() if name[:1] != "_"})
-    elif not user:
-        attributes.update({name: value for name, value in own.items() if name[:1] != "_" and type(value) in side.PLAIN_TYPES})
     notes = own.get("__notes__")
     if type(notes) is list:
         attributes["__notes__"] = [note for note in notes if type(note) is str]
@@ -251,7 +333,7 @@ def _reduce_exception(error):
     cause = error.__cause__
     frames = [] if side.state.grader else report.frames_as_data(error)
     return "exception", (
-        number_of(error) if user else None,
+        _number_of_exception(error, user),
         kind,
         error.args,
         report.text_of(error),
@@ -291,6 +373,13 @@ def _is_held(base):
     return side.state is not None and not side.state.grader and type(base) in marshal.ARRAYS and sys.getrefcount(base) > 4
 
 
+def _note_not_applied(what):
+    """The tests' own container is not what it would be in one interpreter: the open case has not passed."""
+    _note_lost()
+    if side.state.grader and side.state.violation is None:
+        side.state.violation = side.Refused(f"{what}, which can't be done to the tests' own (grading: isolated)")
+
+
 def _note_lost():
     if side.state.grader:
         side.signal("aliasing_lost")
@@ -299,4 +388,5 @@ def _note_lost():
 
 
 marshal.reduce_object, marshal.note_empty_array, marshal.note_not_finite, marshal.viewed_by = reduce_object, _note_empty_array, _note_not_finite, viewed_by
-marshal.is_held, marshal.note_lost, marshal.note_row = _is_held, _note_lost, _note_row
+marshal.is_of_tests = lambda: side.state is not None and side.state.grader
+marshal.is_held, marshal.note_lost, marshal.note_row, marshal.note_not_applied = _is_held, _note_lost, _note_row, _note_not_applied

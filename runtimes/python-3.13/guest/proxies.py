@@ -6,6 +6,7 @@ operators.py."""
 import contextlib
 import dataclasses
 import inspect
+import re
 import sys
 import types
 import typing
@@ -76,6 +77,18 @@ class ForCopies:
         if side.state.grader and sys._getframe(1).f_globals.get("__name__") != "copy":
             return side.state.ask("get", remote_id(kind if handle is None else handle), self.name)
         return self.method.__get__(handle, kind)
+
+
+class OfTests:
+    """A method that every object has. Where code of the tests reads it, it is the candidate's."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, handle, kind=None):
+        if side.state.grader and border.asked_by(1) == "tests":
+            return side.state.ask("get", remote_id(kind if handle is None else handle), self.name)
+        return getattr(object, self.name) if handle is None else getattr(object, self.name).__get__(handle)
 
 
 class Initialiser:
@@ -159,6 +172,7 @@ class ProxyType(type):
     _proofbox_stands = False  # whether it stands for a class of the library that the candidate has named (theirs.py)
     _proofbox_value_base = None
     _proofbox_container = None
+    _proofbox_arithmetic = False  # whether it has operators between two operands
     _proofbox_own = _proofbox_specials = _proofbox_library = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
@@ -167,7 +181,10 @@ class ProxyType(type):
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
-        return side.state.ask("call", remote_id(cls), args, kwargs)
+        made = side.state.ask("call", remote_id(cls), args, kwargs)
+        if cls._proofbox_arithmetic and type(made) is cls and cls in side.state.named and (name_of(cls) or "_") < "_":
+            object.__setattr__(made, "_proofbox_made", True)
+        return made
 
     def __getattr__(cls, name):
         if name == "__signature__":
@@ -191,11 +208,19 @@ class ProxyType(type):
     @_OfClass
     def __iter__(cls):
         items = side.state.ask("special", remote_id(cls), "__iter__", ())
-        return operators.counted_items(cls, items) if side.state.grader else items
+        return operators.count_items(cls, items) if side.state.grader else items
 
     @_OfClass
     def __len__(cls):
         return operators.length_of(cls)
+
+    @_OfClass
+    def __reversed__(cls):
+        return operators.count_items(cls, side.state.ask("special", remote_id(cls), "__reversed__", ()))
+
+    def __repr__(cls):
+        # Its metaclass says so.
+        return operators.text("__repr__")(cls) if side.state.grader and "shown" in cls._proofbox_specials else type.__repr__(cls)
 
     def __bool__(cls):
         operators.note_truth()
@@ -221,6 +246,32 @@ class ProxyType(type):
         if type.__subclasscheck__(cls, subclass) or cls._proofbox_stands and issubclass(subclass, cls._proofbox_real):
             return True
         return isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
+
+
+def watch(text):
+    """Has special methods that the tests read off a class be the candidate's, if they may do so. G's own are for the interpreter."""
+    if not _READS_SPECIALS.search(text):
+        return
+
+    def __getattribute__(cls, name):
+        if name[:2] == "__" and name in _READ_OFF_CLASSES and side.state.grader and border.asked_by(1) == "tests":
+            return _special_of_class(cls, name)
+        return type.__getattribute__(cls, name)
+
+    type.__setattr__(ProxyType, "__getattribute__", __getattribute__)
+
+
+def _special_of_class(cls, name):
+    specials = cls._proofbox_specials
+    if name == "__hash__" and "unhashable" in specials or f"no {name}" in specials:
+        return None
+    if cls._proofbox_value_base is None and cls._proofbox_container is None and name in border.SPECIALS and name not in specials and hasattr(object, name):
+        return getattr(object, name)
+    return side.state.ask("get", remote_id(cls), name)
+
+
+_READ_OFF_CLASSES = frozenset({*border.SPECIALS, "__new__"}) - {"__call__"}
+_READS_SPECIALS = re.compile(r"\w\.__new__|\.__(?:%s)__(?!\()" % "|".join(sorted(name.strip("_") for name in _READ_OFF_CLASSES)))
 
 
 def _indexed(cls):
@@ -323,9 +374,15 @@ def _field(name, theirs=None):
 def _checked(name, result):
     """The answer of a special method, of the type that the table says."""
     wanted = border.SPECIALS[name][1]
-    if wanted is not border.ANY and type(result) is not wanted and side.state.grader:
-        raise TypeError(f"{name} of the candidate must give {wanted.__name__}, not {type(result).__name__}")
-    return result
+    if wanted is border.ANY or type(result) is wanted or not side.state.grader:
+        return result
+    # As Python does: of a subclass the content, and for a length what can be an index.
+    kind = type(result)
+    if wanted is not bool and issubclass(kind, wanted):
+        return operators.plain_of(wanted, result)
+    if name == "__len__" and kind.__module__ == "numpy" and hasattr(kind, "__index__"):
+        return kind.__index__(result)
+    raise TypeError(f"{name} of the candidate must give {wanted.__name__}, not {kind.__name__}")
 
 
 def special(proxy, name, *args):

@@ -17,6 +17,7 @@ KEPT_BASES = {*side.VALUE_TYPES, *side.CONTAINERS, object}
 ARITHMETIC = tuple(
     name for name, (decides, _) in border.SPECIALS.items() if decides == "named" and name != "__contains__"
 )
+ARITHMETIC_NAMES = frozenset(ARITHMETIC)
 # What an instance of a builtin's subclass may say for itself, if its class overrides it: nothing that is compared.
 OWN_OF_VALUES = ("__str__", "__repr__", "__format__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
 OWN_OF_CONTAINERS = (*OWN_OF_VALUES, "__getitem__", "__missing__")
@@ -48,7 +49,7 @@ for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
 # What is noted of a handle, until it is.
-_STATE = {"_proofbox_tainted": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None, "_proofbox_prints": None}
+_STATE = {"_proofbox_tainted": False, "_proofbox_made": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None, "_proofbox_prints": None}
 _COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
     "__class__": property(proxies.class_of),
@@ -57,6 +58,7 @@ _COMMON = _STATE | {
         "__deepcopy__", lambda self, memo: proxies.as_copy(self, side.state.ask("copy", proxies.remote_id(self), proxies.copy_number(memo)))
     ),
     "__reduce_ex__": proxies.pickled,
+    **{name: proxies.OfTests(name) for name in ("__getstate__", "__reduce__", "__sizeof__")},
 }  # fmt: skip
 
 
@@ -119,6 +121,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
     namespace = {
         "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_container": container,
         "_proofbox_own": frozenset(own), "_proofbox_specials": frozenset(specials), "_proofbox_real": real,
+        "_proofbox_arithmetic": not ARITHMETIC_NAMES.isdisjoint(specials),
         "_proofbox_library": frozenset(base for given in bases for base in given.__mro__ if type(base) is not proxies.ProxyType and base is not object),
     }  # fmt: skip
     if exception:
@@ -161,6 +164,10 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
         namespace.setdefault("__hash__", operators.hash_by_identity)
         if "unhashable" in specials:
             namespace["__hash__"] = None
+        if not border.MARKS.isdisjoint(specials):
+            for mark in border.MARKS.intersection(specials):
+                what, name = mark.split()
+                namespace[name] = None if what == "no" else _another(_METHODS[name])
         if "unreferable" in specials:
             namespace["__slots__"] = () if any(type(base) is proxies.ProxyType for base in proxied) else ("__dict__",)
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):
@@ -180,6 +187,11 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             if any(issubclass(base, abstract) for base in derived):
                 abstract.register(proxy_type)
     return proxy_type
+
+
+def _another(method):
+    """The same function as another object: that a class overrides a method, Python sees by that."""
+    return types.FunctionType(method.__code__, method.__globals__, method.__name__, method.__defaults__, method.__closure__)
 
 
 def _overridden(base, names):

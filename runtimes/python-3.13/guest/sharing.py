@@ -15,6 +15,8 @@ Entries behind a message, beside those of `incoming.take_contents`:
     ("forgotten", 0, [number])      these are not shared any more
     ("taken", number, index)        as "held", of the containers of the reply that the message follows
     ("altered", index, content)     one of those has been altered, and is not shared
+    ("error", number, content)      what the candidate has made of its copy of an exception of the tests (outgoing.py)
+    ("stale", 0, None)              a set or dict has keys that it would not find: the case has not passed
     ("lost", 0, None)               one that should be shared is not: a signal
     ("nan", 0, None)                there is a number among the values that is none: a signal
     ("infinite", 0, None)           one that is infinite
@@ -68,7 +70,7 @@ class Shared(dict):
         for number in _proofbox.altered(self, self.copies):
             self._tell(state, number)
         for number in self.rich:
-            if marshal.differ(marshal.content_of(self[number]), self.copies[number]):
+            if marshal.is_changed(self[number], self.copies[number]):
                 self._tell(state, number)
         if len(self) > self.limit:
             numbers = list(self)
@@ -88,7 +90,7 @@ class Shared(dict):
         if type(value) is list:
             state.pending.append(("spliced", number, _proofbox.spliced(value, known)))
         else:
-            state.pending.append(("shared", number, marshal.content_of(value)))
+            state.pending.append(("shared", number, marshal.told_of(value)))
 
     def _begin(self):
         """Those that are new are looked at from now on."""
