@@ -10,6 +10,7 @@ import sys
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_grader as grader
+import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_side as side
 
@@ -20,6 +21,7 @@ _ASSIGNED = re.compile(r"(?<![\w.])((?:[^\W\d]\w*\.){1,9})(\w+)[ \t]*(?:,[^=\n(]
 _PATH_LENGTH = 200
 _SET = re.compile(r"""\bsetattr\(\s*([\w.]+)\s*,\s*["'](\w+)["']""")
 _IMPORTED = re.compile(r"\bimport\s+([\w.]+)\s+as\s+(\w+)")
+_IMPORTED_FROM = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import\b[ \t]*(?:\(([^)]{0,2000})\)|([^\n]{0,500}))")
 # Of sys: carried otherwise (grader.py), or each interpreter's own.
 _NOT_CARRIED = frozenset({"stdin", "stdout", "stderr", "argv", "path", "modules", "meta_path", "path_hooks"})
 _MISSING = object()
@@ -29,40 +31,47 @@ class Assignments:
     """The attributes of the library's modules that the tests assign to."""
 
     def __init__(self, found, known_as):
-        self.known = {}  # by module and name: what it was, and what the candidate has been told that it is
+        self.known = {}  # by module or class and name: what it was, and what the candidate has been told that it is
         for path, name in found:
             first, _, rest = path.partition(".")
             path = known_as.get(first, first) + ("." + rest if rest else "")
-            module = _module_at_the_end(path)
-            if module is not None and not (module is sys and name in _NOT_CARRIED):
-                # Not by its dict: that of `random` is filled when it is first used.
-                value = getattr(module, name, _MISSING)
+            owner = _module_at_the_end(path) or _class_at_the_end(path)
+            if owner is not None and not (owner is sys and name in _NOT_CARRIED):
+                if isinstance(owner, type):
+                    value = vars(owner).get(name, _MISSING)
+                else:
+                    # Not by its dict: that of `random` is filled when it is first used.
+                    value = getattr(owner, name, _MISSING)
                 if value is not _MISSING:
-                    self.known[module, name] = [value, value]
+                    self.known[owner, name] = [value, value]
 
     def carry(self):
         """Repeats what has been assigned since the last request."""
-        for (module, name), entry in self.known.items():
-            value, (original, told) = vars(module).get(name, _MISSING), entry
+        for (owner, name), entry in self.known.items():
+            value, (original, told) = vars(owner).get(name, _MISSING), entry
             if value is not told:
                 entry[1] = value
-                self._tell(module, name, value, original, told)
+                self._tell(owner, name, value, original, told)
 
     def forget_told(self):
         """The candidate's interpreter is a fresh one: there, all is what it was."""
         for entry in self.known.values():
             entry[1] = entry[0]
 
-    def _tell(self, module, name, value, original, told):
+    def _tell(self, owner, name, value, original, told):
         carried = side.state.candidate.carried
+        module, path = owner.__name__, ()
+        if isinstance(owner, type):
+            module, path = owner.__module__, tuple(owner.__qualname__.split("."))
         try:
             if told is not original:
-                bridge.converse(("unpatch", module.__name__, (), name))
+                bridge.converse(("unpatch", module, path, name))
+            origins.note_replaced(module, path, name, original, value is not original)
             if value is not original:
-                bridge.converse(("patch", module.__name__, (), name, value))
-        except Exception:
-            grader.note_inexpressible(f"an assignment to {module.__name__}.{name}")
-        if module is builtins:
+                bridge.converse(("patch", module, path, name, value))
+        except Exception as error:
+            grader.note_not_carried(error, f"an assignment to {owner.__name__}.{name}")
+        if owner is builtins:
             (carried.discard if value is original else carried.add)(name)
 
 
@@ -74,9 +83,27 @@ def watch(candidate, text):
         line = text[text.rfind("\n", before, target.start()) + 1 or before : target.end()]
         found += [(path.rstrip("."), name) for path, name in _ASSIGNED.findall(line) if path != "self."]
     if found:
-        assigned = Assignments(found, {alias: name for name, alias in _IMPORTED.findall(text)} if " as " in text else {})
+        assigned = Assignments(found, _known_as(text))
         if assigned.known:
             candidate.assigned = assigned
+
+
+def _known_as(text):
+    """What of the library the names of the tests' imports stand for."""
+    known = {alias: name for name, alias in _IMPORTED.findall(text)} if " as " in text else {}
+    for module, within, behind in _IMPORTED_FROM.findall(text):
+        for each in (within or behind).split(","):
+            name, _, alias = each.partition(" as ")
+            if name.strip().isidentifier():
+                known[alias.split("#")[0].strip() or name.strip()] = f"{module}.{name.strip()}"
+    return known
+
+
+def _class_at_the_end(path):
+    """The class of the library that a path such as `pathlib.Path` leads to, or None."""
+    module, _, name = path.rpartition(".")
+    found = getattr(_module_at_the_end(module), name, None) if module else None
+    return found if type(found) is type and origins.library_name(found) is not None else None
 
 
 def _module_at_the_end(path):

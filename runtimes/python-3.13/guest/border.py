@@ -55,7 +55,10 @@ REPLIES = {
     "go_on": "step",  # lets the candidate's threads go on with such a request
     "beside": None,  # whether the tests have other threads
     "rest": None,  # lets what goes on there go on while the tests sleep
-    "watch": None,  # warnings and log records are to be told
+    "watch": None,  # warnings, log records and what else the tests look at are to be told
+    "loggers": None,  # levels and switches of the tests' loggers
+    "generator": None,  # the state of a generator of the tests that goes on
+    "begin_case": None,  # what is altered now is no fault of the next case
     "signature": "parameters",
     "release": None,  # objects that the tests have dropped
     "collect": None,  # gc.collect()
@@ -229,11 +232,14 @@ SERVED = {
     "copy": "instances of the tests' own classes",
     "signature": "names and kinds of parameters; defaults and annotations only if the tests speak of such",
     "spawn": "an awaitable: starts it",
+    "cancel": "an awaitable that it has started, and that what awaited it does not await any more",
     "warned": "a warning: raised or shown as the tests' own filters say",
     "logged": "a log record: given to the handlers of the tests",
     "stirred": "it has made tasks that nobody awaits: lets them have their turns",
     "rest": "lets the tests' threads go on while it waits",
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
+    "loggers": "levels, switches and handlers of loggers that it has changed",
+    "state": "what it has altered of the states that the tests look at (states.py)",
     "surroundings": "environment and working directory, once the candidate has changed them",
     "seeded": "a seed that the candidate has set, while the tests call a function of its with `seed` in its name",
     "printing": "what has the place of its `sys.stdout`: what the tests print in a function that it calls, and in its `with`, goes there",

@@ -7,14 +7,18 @@ import os
 import random
 import sys
 import time
+import types
 
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_origins as origins
 import _proofbox_outgoing as outgoing
 import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_released as released
+import _proofbox_report as report
 import _proofbox_side as side
+import _proofbox_states as states
 import _proofbox_threads as threads
 
 
@@ -48,8 +52,12 @@ def _global(name):
     return namespace[name]
 
 
-def _import(name):
-    """A module of the candidate's, by its name."""
+def _import(name, anew=False):
+    """A module of the candidate's, by its name; `anew`: the snippet, which the tests have forgotten."""
+    if anew:
+        module = sys.modules[name] = types.ModuleType(name)
+        module.__file__ = report.SNIPPET
+        exec(compile(report.snippet, report.SNIPPET, "exec", dont_inherit=True), module.__dict__)
     __import__(name)
     return outgoing.number_of(sys.modules[name])
 
@@ -208,11 +216,25 @@ def await_theirs(handle):
     driven = ours is not None and ours.running
     number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven)
     if not done:
-        future = ours.awaited[number] = ours.loop.create_future()
-        return (yield from future)
+        return (yield from _until_settled(ours, number))
     if succeeded:
         return value
     raise value
+
+
+def _until_settled(ours, number):
+    """Waits for an awaitable of the tests that they have started. What ends the wait ends it there, and it has the last word."""
+    while True:
+        future = ours.awaited[number] = ours.loop.create_future()
+        try:
+            return (yield from future)
+        except asyncio.CancelledError:
+            if not future.cancelled():
+                raise
+            side.state.ask("cancel", number)
+        except GeneratorExit:
+            side.state.ask("cancel", number)
+            raise
 
 
 # ---------------------------------------------------------------- what the tests do to the interpreter
@@ -234,8 +256,12 @@ def _owner(module, path):
 def _patch(module, path, name, value):
     """Replaces an attribute of a module, or of a class in one, as the tests have replaced theirs."""
     owner = _owner(module, path)
-    _replaced.setdefault((module, path, name), []).append(vars(owner).get(name, _replaced))
+    before = vars(owner).get(name, _replaced)
+    _replaced.setdefault((module, path, name), []).append(before)
+    if module is not None:
+        origins.note_replaced(module, path, name, before, True)
     setattr(owner, name, value)
+    _rebase()
 
 
 def _unpatch(module, path, name):
@@ -244,6 +270,14 @@ def _unpatch(module, path, name):
         delattr(owner, name)
     else:
         setattr(owner, name, before)
+    if module is not None:
+        origins.note_replaced(module, path, name, before, False)
+    _rebase()
+
+
+def _rebase():
+    if side.state.watch is not None:
+        side.state.watch.rebase()
 
 
 def _contexts(errors, context):
@@ -259,6 +293,19 @@ def _contexts(errors, context):
         setattr(own, name, value)
     for trap in own.traps:
         own.traps[trap] = trap.__name__ in traps
+    _rebase()
+
+
+def _argv(values):
+    sys.argv = values
+    _rebase()
+
+
+def _seed(which, seed, *arguments):
+    """Seeds a generator as the tests have seeded theirs."""
+    seed(*arguments)
+    if side.state.watch is not None:
+        side.state.watch.settle(which)
 
 
 def _environ(values):
@@ -282,6 +329,9 @@ def _watch(what):
     state.tells_seeds = "seeds" in what
     if "printing" in what:
         _watch_printing(state)
+    looked_at = [name for name in what if name in states.STATES]
+    if looked_at:
+        state.watch = states.Watch(looked_at)
     _watch_state(state, [name for name in what if name in _STATE])
 
 
@@ -299,30 +349,32 @@ def _watch_state(state, names):
 
     if names:
         state.before_reply = before_reply
+    if state.watch is not None:
+        before = state.before_message
+
+        def before_message():
+            if before:
+                before()
+            state.watch.tell()
+
+        state.before_message = before_message
 
 
 def _watch_printing(state):
     """Tells what `sys.stdout` is while that is another than this interpreter's."""
     own = told = sys.stdout
+    before = state.before_message
 
     def before_message():
         nonlocal told
+        if before:
+            before()
         present = sys.stdout
         if present is not told:
             told = present
             state.ask("printing", None if present is own else present)
 
     state.before_message = before_message
-
-
-def _loggers():
-    import logging
-
-    loggers = [logging.root, *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger))]
-    # Loggers that are new are as they are made.
-    made = (0, [], True, False)
-    states = {each.name: (each.level, list(each.handlers), each.propagate, each.disabled) for each in loggers}
-    return {name: found for name, found in states.items() if found != made}
 
 
 def _dialects():
@@ -347,47 +399,70 @@ _STATE = {
     "dialects": _dialects,
     "surroundings": lambda: (dict(os.environ), os.getcwd(), sys.getrecursionlimit()),
     "sys.path": lambda: list(sys.path),
-    "loggers": _loggers,
 }
 
 
+# How much of a traceback is told with a log record.
+_MAX_TRACE = 10_000
+
+
 def _watch_logs(state):
+    """Tells of log records, and of levels and handlers of loggers."""
     import logging
 
-    root_level = logging.root.level
-    last_resort, own = logging.lastResort, vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+    own = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+    call_handlers = logging.Logger.callHandlers
 
-    class Teller(logging.Handler):
-        def emit(self, record):
-            logger, level = logging.getLogger(record.name), root_level
-            while logger is not None and logger is not logging.root:
-                if logger.level:
-                    level = logger.level
-                    break
-                logger = logger.parent
-            try:
-                told = {
-                    "name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage(),
-                    "pathname": record.pathname, "filename": record.filename, "module": record.module, "lineno": record.lineno,
-                    "funcName": record.funcName, "args": (),
-                    "extra": {
-                        name: value
-                        for name, value in vars(record).items()
-                        if name not in own and name[:1] != "_" and type(value) in side.PLAIN_TYPES
-                    },
-                }  # fmt: skip
-                arguments = record.args
-                if type(record.msg) is str and type(arguments) is tuple and all(type(each) in side.SCALARS for each in arguments):
-                    told["msg"], told["args"] = record.msg, arguments
-                error = record.exc_info[1] if record.exc_info else None
-            except Exception:
-                return
-            shown = state.ask("logged", told, error, record.levelno >= level)
-            if not shown and record.levelno >= level and logging.root.handlers == [self] and last_resort and record.levelno >= last_resort.level:
-                last_resort.emit(record)
+    def tell(record):
+        try:
+            told = {
+                "name": record.name, "levelno": record.levelno, "levelname": record.levelname, "msg": record.getMessage(),
+                "pathname": record.pathname, "filename": record.filename, "module": record.module, "lineno": record.lineno,
+                "funcName": record.funcName, "args": (),
+                "extra": {
+                    name: value
+                    for name, value in vars(record).items()
+                    if name not in own and name[:1] != "_" and type(value) in side.PLAIN_TYPES
+                },
+            }  # fmt: skip
+            arguments = record.args
+            if type(record.msg) is str and type(arguments) is tuple and all(type(each) in side.SCALARS for each in arguments):
+                told["msg"], told["args"] = record.msg, arguments
+            error = record.exc_info[1] if record.exc_info else None
+            trace = logging.Formatter().formatException(record.exc_info)[:_MAX_TRACE] if error is not None else None
+        except Exception:
+            return False
+        return state.ask("logged", told, error, trace)
 
-    logging.root.addHandler(Teller(0))
-    logging.root.setLevel(1)
+    def callHandlers(self, record):
+        shown = tell(record)
+        if self.hasHandlers() or not shown:
+            call_handlers(self, record)
+
+    logging.Logger.callHandlers = callHandlers
+    # What it has made of them while it was loaded is told, too.
+    state.loggers = states.NO_LOGGERS
+    before_message = state.before_message
+
+    def tell_loggers():
+        if before_message:
+            before_message()
+        present = states.loggers(_every)
+        if present != state.loggers:
+            changed, state.loggers = states.changed_loggers(state.loggers, present), present
+            state.ask("loggers", changed)
+
+    state.before_message = tell_loggers
+
+
+def _every(handler):
+    return True
+
+
+def _set_loggers(told):
+    """What the tests have made of theirs."""
+    states.set_loggers(told, _every)
+    side.state.loggers = states.loggers(_every)
 
 
 def _pickle():
@@ -414,13 +489,16 @@ OPERATIONS = {
     "turn": lambda task, alone, settled: tasks().turn(task, alone, settled),
     "cancel": lambda task: tasks().cancel(task),
     "lend": lambda names: [side.state.namespace.setdefault(name, value) for name, value in names.items()] and None,
-    "seed": lambda a, version: random.seed(a, version),
-    "seed_numpy": lambda seed: sys.modules["numpy.random"].seed(seed),
+    "seed": lambda a, version: _seed("random", random.seed, a, version),
+    "seed_numpy": lambda seed: _seed("numpy.random", sys.modules["numpy.random"].seed, seed),
+    "loggers": _set_loggers,
+    "generator": lambda name, state: side.state.watch.set(name, state),
+    "begin_case": lambda: side.state.watch.begin_case(),
     "patch": _patch,
     "unpatch": _unpatch,
     "environ": _environ,
     "chdir": os.chdir,
-    "argv": lambda values: setattr(sys, "argv", values),
+    "argv": _argv,
     "contexts": _contexts,
     "recursion": sys.setrecursionlimit,
     "dialect": _dialect,

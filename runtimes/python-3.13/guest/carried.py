@@ -47,13 +47,14 @@ def _is_of_snippet(target, name):
     return _grading() and type(target) is grading.NamespaceModule and name in side.state.candidate.names
 
 
-def _carry(target, name, what):
-    """Replaces the attribute in the candidate's interpreter; returns what `_take_back` wants."""
+def _carry(target, name, original, what):
+    """Replaces the attribute, which was `original`, in the candidate's interpreter; returns what `_take_back` wants."""
     place = _place(target)
     if not _grading() or (target is sys and name in _FOLLOWED):
         return None
     if _is_of_snippet(target, name):
         side.state.ask("patch", None, (), name, getattr(target, name))
+        side.state.candidate.keeps("patch", None, (), name, getattr(target, name))
         return None, (), name
     if place is None:
         of_tests = isinstance(target, (type, types.ModuleType, mock.NonCallableMock)) or proxies.is_remote(target)
@@ -63,18 +64,21 @@ def _carry(target, name, what):
         return None
     if target is builtins:
         side.state.candidate.carried.add(name)
+    origins.note_replaced(*place, name, original, True)
     try:
         side.state.ask("patch", *place, name, vars(target)[name])
     except Exception as error:
-        # Only a value that can't cross is for the tests to be known by; the candidate's refusal is its own.
-        side.state.violation = side.state.violation or error
-        if isinstance(error, TypeError) and not hasattr(error, "_proofbox_text"):
-            grader.note_inexpressible(f"{what} of {target.__name__}.{name}")
+        grader.note_not_carried(error, f"{what} of {target.__name__}.{name}")
         return None
+    side.state.candidate.keeps("patch", *place, name, vars(target)[name])
     return *place, name
 
 
-def _take_back(carried):
+def _take_back(carried, original):
+    if carried and side.state.grader:
+        if carried[0] is not None:
+            origins.note_replaced(*carried, original, False)
+        side.state.candidate.is_over("patch", carried)
     if carried and _grading():
         side.state.ask("unpatch", *carried)
         if carried[0] == "builtins":
@@ -155,33 +159,37 @@ def _prepare_mock():
 
     def __enter__(self):
         replaced = enter(self)
-        self._proofbox_carried = _carry(self.target, self.attribute, "mock.patch")
+        self._proofbox_carried = _carry(self.target, self.attribute, self.temp_original, "mock.patch")
         return replaced
 
     def __exit__(self, *exc_info):
         carried, self._proofbox_carried = getattr(self, "_proofbox_carried", None), None
-        _take_back(carried)
+        _take_back(carried, getattr(self, "temp_original", None))
         return exit_(self, *exc_info)
 
     def _patch_dict(self):
         patch_dict(self)
-        if self.in_dict is sys.modules or _grading() and _is_copy(self.in_dict):
+        if self.in_dict is sys.modules:
             grader.note_inexpressible("mock.patch.dict")
+        elif _grading() and _is_copy(self.in_dict):
+            # How many items it has is the candidate's to choose: that brings about no other grading.
+            side.signal("aliasing_lost")
+            grader.fail_case("mock.patch.dict of what is too large to be shared")
 
     mock._patch.__enter__, mock._patch.__exit__ = __enter__, __exit__
     mock._patch_dict._patch_dict = _patch_dict
 
 
 def _prepare_monkeypatch():
-    setattr_, delattr_, setitem = MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem
+    setattr_, delattr_, setitem, delitem = MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem, MonkeyPatch.delitem
     syspath_prepend, undo = MonkeyPatch.syspath_prepend, MonkeyPatch.undo
 
     def patched_setattr(self, *arguments, **options):
         setattr_(self, *arguments, **options)
-        target, name, _ = self._setattr[-1]
-        carried = _carry(target, name, "monkeypatch.setattr")
+        target, name, original = self._setattr[-1]
+        carried = _carry(target, name, original, "monkeypatch.setattr")
         if carried:
-            self.__dict__.setdefault("_proofbox_carried", []).append(carried)
+            self.__dict__.setdefault("_proofbox_carried", []).append((carried, original))
 
     def patched_delattr(self, *arguments, **options):
         delattr_(self, *arguments, **options)
@@ -193,16 +201,22 @@ def _prepare_monkeypatch():
         if dic is sys.modules:
             grader.note_inexpressible("monkeypatch.setitem of sys.modules")
 
+    def patched_delitem(self, dic, name, raising=True):
+        delitem(self, dic, name, raising)
+        if dic is sys.modules and _grading() and name not in side.state.candidate.roots:
+            grader.note_inexpressible("monkeypatch.delitem of sys.modules")
+
     def patched_syspath_prepend(self, path):
         grader.note_inexpressible("monkeypatch.syspath_prepend")
         return syspath_prepend(self, path)
 
     def patched_undo(self):
         for carried in reversed(self.__dict__.pop("_proofbox_carried", ())):
-            _take_back(carried)
+            _take_back(*carried)
         undo(self)
 
     MonkeyPatch.setattr, MonkeyPatch.delattr, MonkeyPatch.setitem = patched_setattr, patched_delattr, patched_setitem
+    MonkeyPatch.delitem = patched_delitem
     MonkeyPatch.syspath_prepend, MonkeyPatch.undo = patched_syspath_prepend, patched_undo
 
 
@@ -270,7 +284,8 @@ def _telling(seed_here, which, state):
     def seed(a=None, *rest, **options):
         seed_here(a, *rest, **options)
         if state.tells_seeds and not rest and not options and type(a) in side.SCALARS and a is not None:
-            state.ask("seeded", which, a)
+            if state.ask("seeded", which, a) and state.watch is not None:
+                state.watch.settle({"random": "random", "numpy": "numpy.random"}[which])
 
     return seed
 
@@ -286,8 +301,12 @@ def _seed_both():
 
     def seed(a=None, version=2):
         seed_here(a, version)
-        if not state.candidate.lost and a is not None:
-            state.ask("seed", a, version)
+        if a is not None:
+            state.candidate.replaces("seed", (a, version))
+            if not state.candidate.lost:
+                state.ask("seed", a, version)
+                if state.candidate.followed is not None:
+                    state.candidate.followed.settle("random")
 
     random.seed = seed
 
@@ -304,7 +323,11 @@ def _seed_both_numpy():
 
     def seed(seed=None):
         seed_here(seed)
-        if not state.candidate.lost and seed is not None:
-            state.ask("seed_numpy", seed)
+        if seed is not None:
+            state.candidate.replaces("seed_numpy", (seed,))
+            if not state.candidate.lost:
+                state.ask("seed_numpy", seed)
+                if state.candidate.followed is not None:
+                    state.candidate.followed.settle("numpy.random")
 
     module.seed = seed

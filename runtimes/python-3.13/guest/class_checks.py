@@ -8,6 +8,7 @@ import builtins
 import enum
 import functools
 import inspect
+import re
 import sys
 import typing
 
@@ -83,11 +84,18 @@ def note_class(proxy_type):
     where its handles' class does not: from now on, as few candidates have such classes."""
     bases = [base for base in proxy_type._proofbox_library if base not in proxy_type.__mro__ and base not in _ANSWERED]
     if bases and builtins.issubclass is _issubclass:
-        for names in grading.all_builtins:
-            names.update(issubclass=_issubclass_too, isinstance=_isinstance_too)
+        _answer_for_classes()
+
+
+def _answer_for_classes():
+    known = side.state.candidate.builtins
+    for names in (*grading.all_builtins, *([known] if known is not None else ())):
+        names.update(issubclass=_issubclass_too, isinstance=_isinstance_too)
 
 
 _issubclass, _isinstance = issubclass, isinstance
+# An object or class that is only fetched as the argument of the question.
+_ASKS_WHILE_FETCHING = re.compile(r"\bis(?:subclass|instance)\(\s*\w+\s*(?:[.(]|,[^()\n]{1,80}\))")
 
 
 @functools.wraps(issubclass)
@@ -115,6 +123,9 @@ def _derives_from(proxy_type, wanted):
 
 def watch(text):
     """Lets `issubclass(Color, Enum)` hold for classes of the candidate, if the tests may ask."""
+    if ("issubclass(" in text or "isinstance(" in text) and _ASKS_WHILE_FETCHING.search(text) and builtins.issubclass is _issubclass:
+        # Python looks up the function first.
+        _answer_for_classes()
     if "Enum" not in text and "Flag" not in text:
         return
 

@@ -25,6 +25,7 @@ import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_served as served
 import _proofbox_side as side
+import _proofbox_states as states
 import _proofbox_threads as threads
 
 set_recursion_limit = sys.setrecursionlimit
@@ -33,6 +34,7 @@ set_recursion_limit = sys.setrecursionlimit
 def _carry_recursion_limit():
     def setrecursionlimit(limit):
         set_recursion_limit(limit)
+        side.state.candidate.replaces("recursion", (limit,))
         if not side.state.candidate.lost:
             side.state.ask("recursion", limit)
 
@@ -46,6 +48,10 @@ class Candidate:
     looks_at_loops = False  # whether they ask of their event loops what happens there
     parses = ()  # what they make of texts and bytes: "json", "bytes"
     compares_arrays = False  # whether they compare arrays by operators, which broadcast
+    loggers = None  # as both sides have them, if the tests speak of logging
+    followed = None  # states of the interpreter that the tests look at (states.py)
+    in_force = ()  # requests by which they have changed the candidate's interpreter, for a fresh one
+    started = {}  # by their numbers, tasks for awaitables of the tests that the candidate awaits
     decorators = ()  # names by which they decorate functions, or that they call with such
 
     def __init__(self, module, modules):
@@ -104,6 +110,13 @@ class Candidate:
                 with contextlib.suppress(bridge.CandidateGone):
                     operators.bear_out()
             state.unequal.clear()
+        if self.followed is not None and self.followed.altered:
+            side.signal("altered_interpreter")
+            fail_case(f"the candidate has altered {min(self.followed.altered)} in its interpreter")
+            self.followed.altered.clear()
+            if not self.lost:
+                with contextlib.suppress(bridge.CandidateGone):
+                    ask("begin_case")
         violation, state.violation = state.violation, None
         return violation or self.own_interpreter
 
@@ -111,15 +124,57 @@ class Candidate:
         """Imports the snippet. It may fail; then nothing can be asked."""
         try:
             self.names = set(ask("load"))
+            if self.followed is not None:
+                self.followed.begin()
             if self.watched:
                 ask("watch", list(self.watched))
+                if self.loggers is not None:
+                    # Handlers of the one before are gone with it.
+                    states.forget_handlers(proxies.is_remote)
+                    self.loggers = self.loggers_at_first
             for name, settings in self.told_dialects.items():
                 if settings is not None:
                     ask("dialect", name, settings)
             if self.lent:
                 ask("lend", dict(self.lent))
+            for request in self.in_force:
+                ask(*request)
         except bridge.CandidateGone:
             self.names = self.names or set()
+        except Exception as error:
+            side.state.violation = side.state.violation or error
+
+    def keeps(self, *request):
+        """Keeps a request that a fresh interpreter is to be asked, too."""
+        self.in_force = *self.in_force, request
+
+    def replaces(self, operation, arguments, key=()):
+        """As `keeps`, where only the last request counts; `key`: the arguments that it is for."""
+        self.in_force = tuple(each for each in self.in_force if each[0] != operation or each[1 : 1 + len(key)] != key)
+        if arguments is not None:
+            self.keeps(operation, *arguments)
+
+    def is_over(self, operation, key):
+        """Forgets the last request of those that begin so."""
+        for at in reversed(range(len(self.in_force))):
+            if self.in_force[at][0] == operation and self.in_force[at][1 : 1 + len(key)] == key:
+                self.in_force = self.in_force[:at] + self.in_force[at + 1 :]
+                return
+
+    def tell_loggers(self):
+        """The candidate's loggers have the levels of the tests'."""
+        present = states.loggers(proxies.is_remote)
+        if present != self.loggers:
+            changed, self.loggers = states.changed_loggers(self.loggers, present), present
+            bridge.converse(("loggers", changed))
+
+    def replaces_global(self, name, operation, *value):
+        """Keeps what the tests have made of a name of the snippet; what it has itself by that name, it has anew."""
+        self.mocks.pop(name, None)
+        self.replaces("set_global", None, (name,))
+        self.replaces("delete_global", None, (name,))
+        if not self.lost and not any(map(proxies.is_remote, value)):
+            self.keeps(operation, name, *value)
 
     def fresh(self):
         """A fresh interpreter for the candidate, if there is one to be had."""
@@ -128,6 +183,7 @@ class Candidate:
             told, self.places = self.places.are_contexts_told, places.Places()
             self.places.are_contexts_told = told
             self.settled.clear()
+            self.started = {}
             side.state.reset()
             self._forget_told()
             side.state.printing = None
@@ -159,22 +215,30 @@ class Candidate:
             proxies.watch(text)
         if "loop" in text and any(word in text for word in _OF_LOOPS):
             self.looks_at_loops = True
-        if not any(word in text for word in _LOOKED_AT):
+        if looked_at := states.looked_at(text):
+            self.followed = states.Followed(looked_at)
+            self.watched = looked_at
+        if not any(map(text.__contains__, _LOOKED_AT)):
             return
         text = _COMMENT.sub("", text)
         found = {word for word in _ALL_WORDS if word in text}
-        self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)]
+        self.watched = [what for what, words in _WATCHED.items() if not found.isdisjoint(words)] + looked_at
         for what, words in _LOOKED_AT_LATER.items():
-            if (used := [word for word in words if word in found]) and not (what == "loggers" and _RESTORES.search(text)):
+            if used := [word for word in words if word in found]:
                 self.watched.append(what)
                 self.looked_at[what] = used[0].strip("([:]=<> ")
         for word in found.intersection(_OF_ONE_INTERPRETER):
+            if "sys.modules" in word and not re.search(_OF_MODULES % {"own": "|".join(map(re.escape, self.roots))}, text):
+                # Of the snippet alone, which is imported anew.
+                continue
             note_inexpressible(f"{word.strip('([), ')} in the tests' own interpreter")
             self.own_interpreter = side.state.violation
         match = _CONNECTS.search(text) or _SPEAKS_OF_SOCKETS.search(text) and _CONNECTS_BY_NAME.search(text)
         if match and not _MOCKS_SOCKETS.search(text):
             note_inexpressible(f"{next(filter(None, match.groups()))} in the tests' own interpreter")
             self.own_interpreter = side.state.violation
+        if "logs" in self.watched:
+            self.loggers = self.loggers_at_first = states.loggers(proxies.is_remote)
         if "builtins" in found:
             self.builtins = dict(vars(builtins))
         if not found.isdisjoint(_CONTEXTS):
@@ -276,6 +340,10 @@ class Candidate:
             self.assigned.carry()
         if self.builtins is not None:
             self.check_builtins()
+        if self.followed is not None and self.followed.states:
+            self.followed.tell(bridge.converse)
+        if self.loggers is not None:
+            self.tell_loggers()
         if state.make_handles is not dict and request[0] != "release":
             state.proxies.tell()
         if (loop := asyncio._get_running_loop()) is not None or self.places.present or self.places.are_contexts_told:
@@ -372,7 +440,8 @@ class Candidate:
         module = candidate_module.ProxyModule(spec.name)
         if side.state.candidate.lost:
             return module
-        object.__setattr__(module, "_proofbox_number", ask("import", spec.name))
+        # The snippet is loaded at first: who imports it again has taken it out of `sys.modules`.
+        object.__setattr__(module, "_proofbox_number", ask("import", spec.name, spec.name == side.state.candidate.module.__name__))
         return module
 
     def exec_module(self, module):
@@ -399,26 +468,25 @@ def _wake(future):
 
 # What tests look at in their own interpreter, by words of their source: told by the candidate's ...
 _WATCHED = {
-    "warnings": ("warn", "Warn"),
-    "logs": ("caplog", "Logs(", "logging"),
-    "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit"),
+    "warnings": ("warn", "Warn", "deprecated_call"),
+    "logs": ("caplog", "Logs(", "logging", "getLogger("),
+    "surroundings": ("environ", "getenv", "getcwd", "Path.cwd", "recursionlimit", "chdir", "abspath", ".resolve()", "expandvars", "expanduser"),
     "seeds": ("seed",),
     "dialects": ("dialect",),
     "printing": ("print(", "stdout"),
 }
 # ... what is told of if the candidate alters it, and then can't be seen ...
 _LOOKED_AT_LATER = {
-    "sys.path": ("sys.path ==", "== sys.path", "list(sys.path)", "sys.path[:]", "sys.path.copy()", "len(sys.path)"),
-    "loggers": (".handlers", ".getEffectiveLevel(", ".hasHandlers(", ".isEnabledFor(", ".propagate", "root.level"),
+    "sys.path": ("sys.path ==", "== sys.path", "list(sys.path)", "tuple(sys.path)", "sys.path[:]", "sys.path.copy()", "len(sys.path)"),
 }
-# Tests that clean up after those before them mean no more by it.
-_RESTORES = re.compile(r"removeHandler\(|\.handlers\s*=[^=]|\.handlers\.(?:clear|remove)\(|\.handlers\[:\]\s*=[^=]")
 # ... and what can't be.
 _OF_ONE_INTERPRETER = (
     "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
     "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
-    "sys.monitoring", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
+    "sys.monitoring", " in sys.modules", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
 )  # fmt: skip
+# An entry of `sys.modules` that is none of the candidate's.
+_OF_MODULES = r"""sys\.modules(?:\[|\.pop\()(?!\s*["'](?:%(own)s)["'])|["'](?!(?:%(own)s)["'])[\w.]+["']\s+(?:not\s+)?in\s+sys\.modules"""
 # What a loop of the tests is told, and asked of it, is not the candidate's loop's.
 _OF_LOOPS = ("exception_handler", "task_factory", ".set_debug", ".get_debug", ".is_closed", ".is_running")
 # Sockets connect within one interpreter. Tests that make, take or serve connections have the candidate at the other end.
@@ -552,6 +620,9 @@ def ask(*request):
         return value
     except bridge.CandidateGone as error:
         candidate.lost = error
+        if error.type_name == "SystemExit" and candidate.names is not None:
+            # It has ended its interpreter, by whatever means.
+            side.signal("interpreter_ended")
         raise
     except bridge.marshal.CannotCross as error:
         state.violation = state.violation or error
@@ -676,6 +747,20 @@ def _environment_of_command(environment):
     among its files, so that what it answers is the candidate's to decide."""
     side.signal("command_by_tests")
     return {name: value for name, value in environment.items() if not name.startswith(border.PRIVATE_VARIABLES)}
+
+
+def fail_case(what):
+    """The open case has not passed, for what the candidate has done: that brings about no other grading."""
+    if side.state.violation is None:
+        side.state.violation = side.Refused(f"{what} (grading: isolated)")
+
+
+def note_not_carried(error, what):
+    """Something that the tests have replaced, and the candidate has not. Only a value of theirs that can't cross is for the
+    tests to be known by; what C raises is its own."""
+    side.state.violation = side.state.violation or error
+    if isinstance(error, TypeError) and not hasattr(error, "_proofbox_text"):
+        note_inexpressible(what)
 
 
 def note_inexpressible(what):

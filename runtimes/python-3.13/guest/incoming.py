@@ -66,8 +66,11 @@ def _restore_library(payload):
     if module == "builtins" and name in origins.NAMELESS:
         return origins.NAMELESS[name]
     found = origins.restore_module(module)
-    for part in name.split("."):
-        found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
+    if (module, name) in origins.replaced:
+        found = origins.replaced[module, name]
+    else:
+        for part in name.split("."):
+            found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
     if not isinstance(found, type) or not origins.is_shared(module) and not origins.is_class_of_package(found):
         raise marshal.CannotCross(f"no class of the library: {module}.{name}")
     return found

@@ -35,9 +35,23 @@ def library_name(cls):
     if NAMELESS.get(name) is cls:
         return "builtins", name
     if type(module) is str and (is_shared(module) or is_class_of_package(cls)):
-        if _part_of(sys.modules.get(module), name) is cls:
+        if _part_of(sys.modules.get(module), name) is cls or replaced and replaced.get((module, name)) is cls:
             return module, name
     return None
+
+
+# By module and name, classes of the library that the tests have replaced: their names go on to mean them.
+replaced = {}
+
+
+def note_replaced(module, path, name, original, is_replaced):
+    """Tests replace an attribute of the library by another, or put it back."""
+    key = module, ".".join((*path, name))
+    if is_replaced:
+        if isinstance(original, type) and (original.__module__, original.__qualname__) == key:
+            replaced[key] = original
+    elif key in replaced and replaced[key] is original:
+        del replaced[key]
 
 
 def is_class_of_package(cls):

@@ -43,6 +43,7 @@ import _proofbox_released as released
 import _proofbox_report as report
 import _proofbox_session as session
 import _proofbox_side as side
+import _proofbox_states  # noqa: F401: it is part of the image
 import _proofbox_test_kinds as test_kinds
 import _proofbox_tests as tests
 import _proofbox_threads as threads
@@ -84,7 +85,7 @@ HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpa
 COLD_MODULES = (
     "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_files", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
     "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_plotting", "_proofbox_processes", "_proofbox_program",
-    "_proofbox_attributes", "_proofbox_released", "_proofbox_threads", "_proofbox_unsupported",
+    "_proofbox_attributes", "_proofbox_released", "_proofbox_states", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
@@ -219,7 +220,7 @@ def _grade(request):
     released.watch(text)
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
-        or side.state.make_handles is not dict or other.places.are_contexts_told
+        or side.state.make_handles is not dict or other.places.are_contexts_told or other.followed is not None or other.loggers is not None
     )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many

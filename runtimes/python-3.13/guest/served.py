@@ -21,7 +21,9 @@ import _proofbox_marshal as marshal
 import _proofbox_operators as operators
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
+import _proofbox_report as report
 import _proofbox_side as side
+import _proofbox_states as states
 import _proofbox_theirs as theirs
 
 _CALLABLES = (
@@ -330,6 +332,7 @@ def _spawn(number, whole):
             pass
         else:
             task.add_done_callback(lambda task: _settled(number, task))
+            state.candidate.started = {**state.candidate.started, number: task}
             return number, False, True, None
     if asyncio._get_running_loop() is None:
         runner = asyncio.Runner()
@@ -344,12 +347,24 @@ def _spawn(number, whole):
     raise RuntimeError("a coroutine of the tests can't wait within a function that is not one (grading: isolated)")
 
 
+def _cancel(number):
+    """What awaits it in C is cancelled, or has run out of time."""
+    target = _object(number)
+    task = side.state.candidate.started.get(number)
+    if task is None:
+        return
+    if isinstance(target, asyncio.Future):
+        side.signal("cancelled_a_task_of_the_tests")
+    task.cancel()
+
+
 async def _awaited(awaitable):
     return await awaitable
 
 
 def _settled(number, task):
     candidate = side.state.candidate
+    candidate.started = {key: each for key, each in candidate.started.items() if each is not task}
     error = asyncio.CancelledError() if task.cancelled() else task.exception()
     if error is not None:
         side.note_failed_assertion(error)
@@ -363,7 +378,12 @@ def _warned(message, category, filename, lineno):
     """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
     if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
         side.refuse("protocol_violation", "a warning that is none")
-    warnings.warn_explicit(message, type(message), filename, lineno)
+    module = side.state.candidate.module.__name__ if filename == report.SNIPPET else filename.rpartition("/")[2].removesuffix(".py")
+    warnings.warn_explicit(message, type(message), filename, lineno, module, _registries.setdefault(filename, {}))
+
+
+# By file, which warnings have been shown, as modules have it.
+_registries = {}
 
 
 _RECORD = {"name": str, "levelno": int, "levelname": str, "msg": str, "pathname": str, "filename": str, "module": str, "lineno": int, "funcName": str, "args": tuple}
@@ -379,25 +399,46 @@ def _are_extra(attributes):
     )
 
 
-def _logged(told, error, enabled):
+def _loggers(told):
+    """What the candidate has made of its loggers: so are the tests'."""
+    candidate = side.state.candidate
+    if candidate.loggers is None or not states.are_loggers(told):
+        side.refuse("protocol_violation", "loggers that are none")
+    candidate.tell_loggers()
+    states.set_loggers(told, proxies.is_remote)
+    candidate.loggers = states.loggers(proxies.is_remote)
+
+
+def _handlers_of(logger):
+    """The tests' own handlers that get its records. The candidate's have had them."""
+    while logger is not None:
+        yield from [each for each in logger.handlers if not proxies.is_remote(each)]
+        logger = logger.parent if logger.propagate else None
+
+
+def _logged(told, error, trace):
     """A log record of the candidate's; whether anybody here took it."""
     extra = told.pop("extra", None) if type(told) is dict else None
     if type(extra) is not dict or {name: type(value) for name, value in told.items()} != _RECORD or not _are_extra(extra):
         side.refuse("protocol_violation", "a log record that is none")
     told.update(extra)
     logger = logging.getLogger(told["name"])
-    if not (enabled is True or logger.isEnabledFor(told["levelno"])):
-        return False
     arguments = told["args"]
     if not all(type(each) in side.SCALARS for each in arguments) or arguments and _WIDE.search(told["msg"]):
         side.refuse("protocol_violation", "a log record that is none")
     told["args"] = arguments or None
     if isinstance(error, BaseException):
         told["exc_info"] = type(error), error, None
-    if not logger.hasHandlers():
-        return False
-    logger.handle(logging.makeLogRecord(told))
-    return True
+        # Its traceback, as the candidate's interpreter has it.
+        told["exc_text"] = trace if type(trace) is str else None
+    record = logging.makeLogRecord(told)
+    handlers = list(_handlers_of(logger))
+    passed = logger.filter(record) if handlers and not logger.disabled else False
+    if passed:
+        for handler in handlers:
+            if record.levelno >= handler.level:
+                handler.handle(passed if isinstance(passed, logging.LogRecord) else record)
+    return bool(handlers)
 
 
 def _altered(what):
@@ -405,7 +446,16 @@ def _altered(what):
     word = side.state.candidate.looked_at.get(what) if type(what) is str else None
     if word is None:
         side.refuse("protocol_violation", "a change that nobody has asked for")
-    grader.note_inexpressible(f"{word} in the tests' own interpreter")
+    # That it has altered it is the candidate's to decide, and brings about no other grading.
+    side.signal("altered_interpreter")
+    grader.fail_case(f"the candidate has altered what {word} shows in its interpreter")
+
+
+def _state(name, told):
+    """What the candidate has altered of what the tests look at."""
+    followed = side.state.candidate.followed
+    if type(name) is not str or followed is None or not followed.take(name, told):
+        side.refuse("protocol_violation", "a state that nobody looks at")
 
 
 def _surroundings(environment, directory, limit):
@@ -438,6 +488,10 @@ def _seeded(which, seed):
     if type(name) is str and "seed" in name.lower():
         side.signal("seeded_by_candidate")
         _GENERATORS[which](seed)
+        if (followed := side.state.candidate.followed) is not None:
+            followed.settle(_FOLLOWED_AS[which])
+        return True
+    return False
 
 
 def _seed_numpy(seed):
@@ -446,6 +500,7 @@ def _seed_numpy(seed):
     numpy.random.mtrand._rand.seed(seed)
 
 
+_FOLLOWED_AS = {"random": "random", "numpy": "numpy.random"}
 _GENERATORS = {"random": lambda seed: random._inst.seed(seed), "numpy": _seed_numpy}
 
 
@@ -495,11 +550,14 @@ _OPERATIONS = {
     "copy": _copy,
     "signature": lambda number: proxies.signature_of(_object(number)),
     "spawn": _spawn,
+    "cancel": _cancel,
     "warned": _warned,
     "logged": _logged,
+    "loggers": _loggers,
     "altered": _altered,
     "stirred": lambda: side.state.candidate.places.stirred(),
     "rest": _rest_here,
+    "state": _state,
     "surroundings": _surroundings,
     "seeded": _seeded,
     "dialects": _dialects,

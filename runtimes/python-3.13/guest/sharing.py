@@ -30,6 +30,9 @@ goes: what it holds by then is shared, and what it has altered is told.
 import _proofbox
 import _proofbox_marshal as marshal
 
+# Tests may replace it.
+_sorted = sorted
+
 # As in codec.c.
 MAX_CONTAINERS, MAX_ITEMS = 256, 2000
 # When it is looked for what can be forgotten: at so many containers, or when a large one has come.
@@ -195,7 +198,7 @@ class Shared(dict):
         held = set(_proofbox.held(taken, [*copies, *rich.values()] if rich else copies, (), marshal.HOLDING, 1, 1))
         changed = dict(marshal.changes(taken, self.before) or ())
         known = len(self)
-        for index in sorted(held | changed.keys()):
+        for index in _sorted(held | changed.keys()):
             value = taken[index]
             if id(value) in self.numbers:
                 continue

@@ -22,6 +22,7 @@ class State:
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
+        "watch", "loggers",
     )  # fmt: skip
 
     def __init__(self):
@@ -33,7 +34,7 @@ class State:
         self.generation = 0  # of which interpreter of the candidate: each fresh one begins with no objects
         self.violation = None  # what the open case can't pass for, whatever its test makes of it
         self.values = self.handles = 0  # results that crossed as values; requests that the candidate's objects answered
-        self.theirs = None
+        self.theirs = self.watch = self.loggers = None
         self.make_handles = dict
         self.namespace = self.runner = self.candidate = self.refresh = self.check_may_leave = self.inexpressible = None
         self.before_reply = self.before_message = self.finished = None
@@ -104,25 +105,30 @@ _of_moment = _read(datetime.datetime, ("hour", "minute", "second", "microsecond"
 _of_timedelta = _read(datetime.timedelta, ("days", "seconds", "microseconds"))
 
 
+# Tests may replace them in their module.
+_date, _datetime, _timedelta = datetime.date, datetime.datetime, datetime.timedelta
+_fold = _datetime.fold.__get__
+
+
 def _make_date(cls, value):
-    return datetime.date.__new__(cls, *_of_date(value))
+    return _date.__new__(cls, *_of_date(value))
 
 
 def _make_datetime(cls, value):
-    return datetime.datetime.__new__(cls, *_of_date(value), *_of_moment(value), fold=datetime.datetime.fold.__get__(value))
+    return _datetime.__new__(cls, *_of_date(value), *_of_moment(value), fold=_fold(value))
 
 
 def _make_timedelta(cls, value):
-    return datetime.timedelta.__new__(cls, *_of_timedelta(value))
+    return _timedelta.__new__(cls, *_of_timedelta(value))
 
 
 # Values whose subclasses carry the plain one. Of those of the library: how an instance of a class is made of it, and it of an
 # instance, past what the class overrides.
 OF_LIBRARY = {
     decimal.Decimal: (decimal.Decimal.__new__, decimal.Decimal),
-    datetime.datetime: (_make_datetime, lambda value: _make_datetime(datetime.datetime, value)),
-    datetime.date: (_make_date, lambda value: _make_date(datetime.date, value)),
-    datetime.timedelta: (_make_timedelta, lambda value: _make_timedelta(datetime.timedelta, value)),
+    datetime.datetime: (_make_datetime, lambda value: _make_datetime(_datetime, value)),
+    datetime.date: (_make_date, lambda value: _make_date(_date, value)),
+    datetime.timedelta: (_make_timedelta, lambda value: _make_timedelta(_timedelta, value)),
 }
 VALUE_TYPES = (int, float, complex, str, bytes, tuple, frozenset, *OF_LIBRARY)
 # Containers whose subclasses carry their content: how it is read and set past what a subclass overrides. Derived ones first.

@@ -7,9 +7,15 @@ import collections
 import datetime
 import decimal
 import fractions
+import types
 import zoneinfo
 
 import _proofbox
+
+# As they are now: tests may replace classes in these modules.
+datetime, decimal, fractions, zoneinfo = (
+    types.SimpleNamespace(**vars(each)) for each in (datetime, decimal, fractions, zoneinfo)
+)
 
 # A repr is for a person to read; what is longer helps nobody and may be an attack.
 REPR_LIMIT = 10_000
