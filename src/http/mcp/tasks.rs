@@ -35,13 +35,13 @@ const MAX_RESULT: usize = 8 << 20;
 const CANCELLED: &str = "the task was cancelled";
 
 /// Key of a task in the table: tasks of one owner are together, the oldest first.
-type Place = (Option<KeyId>, Uuid);
+type TaskKey = (Option<KeyId>, Uuid);
 
 /// All tasks.
 pub struct Tasks(Arc<Table>);
 
 struct Table {
-    tasks: Mutex<BTreeMap<Place, Arc<Task>>>,
+    tasks: Mutex<BTreeMap<TaskKey, Arc<Task>>>,
     memory: Budget,
 }
 
@@ -53,7 +53,7 @@ impl Default for Tasks {
 
 /// A task.
 pub struct Task {
-    place: Place,
+    key: TaskKey,
     created: Timestamp,
     ttl: Duration,
     cancelled: CancellationToken,
@@ -119,7 +119,7 @@ pub enum Status {
 impl Task {
     /// Returns the id by which clients ask for it.
     pub fn id(&self) -> String {
-        self.place.1.to_string()
+        self.key.1.to_string()
     }
 
     /// Returns the token that is cancelled when the work is to end.
@@ -227,24 +227,24 @@ fn failed(sentence: &str) -> CallToolResult {
 }
 
 impl Table {
-    fn tasks(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Task>>> {
+    fn tasks(&self) -> MutexGuard<'_, BTreeMap<TaskKey, Arc<Task>>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a task, if there are not too many.
     fn insert(&self, task: &Arc<Task>) -> Result<(), NoRoom> {
         let mut tasks = self.tasks();
-        let own = tasks.range(own(task.place.0, Included(Uuid::nil()))).count();
+        let own = tasks.range(own(task.key.0, Included(Uuid::nil()))).count();
         if own >= MAX_OWN || tasks.len() >= MAX_ALL {
             return Err(NoRoom::Tasks);
         }
-        tasks.insert(task.place, Arc::clone(task));
+        tasks.insert(task.key, Arc::clone(task));
         Ok(())
     }
 }
 
 /// Returns the range of an owner's tasks from this one.
-fn own(owner: Option<KeyId>, first: Bound<Uuid>) -> (Bound<Place>, Bound<Place>) {
+fn own(owner: Option<KeyId>, first: Bound<Uuid>) -> (Bound<TaskKey>, Bound<TaskKey>) {
     (first.map(|first| (owner, first)), Included((owner, Uuid::max())))
 }
 
@@ -269,7 +269,7 @@ impl Tasks {
         let (now, removed) = (Timestamp::now(), CancellationToken::new());
         let progress = Progress { phase: Phase::Working, doing: String::new(), updated: now };
         let task = Arc::new(Task {
-            place: (owner, Uuid::now_v7()),
+            key: (owner, Uuid::now_v7()),
             created: now,
             ttl,
             cancelled: CancellationToken::new(),
@@ -278,7 +278,7 @@ impl Tasks {
         });
         self.0.insert(&task)?;
         let work = telemetry::carry(work(Arc::clone(&task)));
-        let life = Life { table: Arc::downgrade(&self.0), task: Arc::downgrade(&task), place: task.place };
+        let life = Life { table: Arc::downgrade(&self.0), task: Arc::downgrade(&task), key: task.key };
         drop(tokio::spawn(life.live(work, lease, Instant::now() + ttl, removed)));
         Ok(task)
     }
@@ -301,7 +301,7 @@ impl Tasks {
 
     /// Removes a task whose client was never told of it, and ends its work.
     pub fn remove(&self, task: &Task) {
-        self.0.tasks().remove(&task.place);
+        self.0.tasks().remove(&task.key);
         task.cancel();
     }
 }
@@ -311,7 +311,7 @@ impl Tasks {
 struct Life {
     table: Weak<Table>,
     task: Weak<Task>,
-    place: Place,
+    key: TaskKey,
 }
 
 impl Life {
@@ -342,7 +342,7 @@ impl Life {
         }
         let _ = timeout_at(expires, removed.cancelled()).await;
         if let Some(table) = self.table.upgrade() {
-            table.tasks().remove(&self.place);
+            table.tasks().remove(&self.key);
         }
     }
 }
@@ -416,7 +416,7 @@ mod tests {
         }
         assert_eq!(endless(&tasks, owner, MAX_TTL).err(), Some(NoRoom::Tasks));
         assert!(endless(&tasks, None, MAX_TTL).is_ok(), "another owner's");
-        assert_eq!(tasks.list(owner, Some(all[MAX_OWN - 2].place.1), 9).len(), 1);
+        assert_eq!(tasks.list(owner, Some(all[MAX_OWN - 2].key.1), 9).len(), 1);
         tokio::time::sleep(MAX_TTL + Duration::from_secs(1)).await;
         assert!(endless(&tasks, owner, MAX_TTL).is_ok());
     }

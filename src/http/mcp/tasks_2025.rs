@@ -40,10 +40,10 @@ const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// Message about a task.
 pub struct TaskMessage {
     id: RequestId,
-    asked: Result<Asked, ErrorData>,
+    request: Result<TaskRequest, ErrorData>,
 }
 
-enum Asked {
+enum TaskRequest {
     Call { name: String, arguments: JsonObject, ttl: Duration },
     Get(String),
     Result(String),
@@ -106,33 +106,33 @@ impl TaskMessage {
     /// Reads a message of a client of the revision; none of a message that is about no task.
     pub fn read(message: &[u8]) -> Option<Self> {
         let Head { id, method, params } = serde_json::from_slice(message).ok()?;
-        let asked = match method.as_str() {
-            "tools/call" if params.task.is_some() => Asked::call(message),
-            "tasks/get" => task_id(message).map(Asked::Get),
-            "tasks/result" => task_id(message).map(Asked::Result),
-            "tasks/cancel" => task_id(message).map(Asked::Cancel),
-            "tasks/list" => Asked::list(message),
+        let request = match method.as_str() {
+            "tools/call" if params.task.is_some() => TaskRequest::call(message),
+            "tasks/get" => task_id(message).map(TaskRequest::Get),
+            "tasks/result" => task_id(message).map(TaskRequest::Result),
+            "tasks/cancel" => task_id(message).map(TaskRequest::Cancel),
+            "tasks/list" => TaskRequest::list(message),
             _ => return None,
         };
-        Some(Self { id, asked })
+        Some(Self { id, request })
     }
 
     /// Answers the message.
     pub async fn answer(self, handler: &Handler, caller: &Caller) -> Response {
-        let Self { id, asked } = self;
+        let Self { id, request } = self;
         let owner = caller.owner();
-        let answered = match asked {
+        let answered = match request {
             Err(error) => Err(error),
-            Ok(Asked::Call { name, arguments, ttl }) => handler
+            Ok(TaskRequest::Call { name, arguments, ttl }) => handler
                 .begin_task(caller, ttl, name, arguments)
                 .map(|task| json!({"task": state(&task)}))
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None)),
-            Ok(Asked::Get(task)) => handler.tasks().get(owner, &task).map(|task| state(&task)),
-            Ok(Asked::Cancel(task)) => handler.tasks().get(owner, &task).and_then(|task| {
+            Ok(TaskRequest::Get(task)) => handler.tasks().get(owner, &task).map(|task| state(&task)),
+            Ok(TaskRequest::Cancel(task)) => handler.tasks().get(owner, &task).and_then(|task| {
                 let ended = || ErrorData::invalid_params("the task has ended, and can't be cancelled", None);
                 if task.cancel() { Ok(state(&task)) } else { Err(ended()) }
             }),
-            Ok(Asked::List(after)) => {
+            Ok(TaskRequest::List(after)) => {
                 let tasks = handler.tasks().list(owner, after, PAGE);
                 let mut page = json!({"tasks": tasks.iter().map(|task| state(task)).collect::<Vec<_>>()});
                 if let Some(last) = tasks.last().filter(|_| tasks.len() == PAGE) {
@@ -140,7 +140,7 @@ impl TaskMessage {
                 }
                 Ok(page)
             }
-            Ok(Asked::Result(task)) => match handler.tasks().get(owner, &task) {
+            Ok(TaskRequest::Result(task)) => match handler.tasks().get(owner, &task) {
                 Ok(task) => return stream_of(async move { render(&id, Ok(result(&task).await)) }),
                 Err(error) => Err(error),
             },
@@ -149,7 +149,7 @@ impl TaskMessage {
     }
 }
 
-impl Asked {
+impl TaskRequest {
     fn call(message: &[u8]) -> Result<Self, ErrorData> {
         let CallParams { task, call } = params(message)?;
         if !tools::all().iter().any(|tool| tool.name == call.name) {
@@ -281,8 +281,8 @@ fn with_tasks(mut message: Value) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn read(message: &Value) -> Option<Result<Asked, ErrorData>> {
-        TaskMessage::read(message.to_string().as_bytes()).map(|message| message.asked)
+    fn read(message: &Value) -> Option<Result<TaskRequest, ErrorData>> {
+        TaskMessage::read(message.to_string().as_bytes()).map(|message| message.request)
     }
 
     fn call(params: Value) -> Value {
@@ -297,7 +297,7 @@ mod tests {
             let mut params = plain.clone();
             params["task"] = task;
             match read(&call(params)).expect("a task") {
-                Ok(Asked::Call { ttl, .. }) => Ok(ttl.as_secs()),
+                Ok(TaskRequest::Call { ttl, .. }) => Ok(ttl.as_secs()),
                 Ok(_) => panic!("a call"),
                 Err(error) => Err(error.code.0),
             }
@@ -320,10 +320,10 @@ mod tests {
         let list = |params: Value| read(&json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/list", "params": params}));
         let id = Uuid::now_v7();
         let cursor = URL_SAFE_NO_PAD.encode(id.to_string());
-        assert!(matches!(list(json!({"cursor": cursor})), Some(Ok(Asked::List(Some(read)))) if read == id));
-        assert!(matches!(list(json!({})), Some(Ok(Asked::List(None)))));
+        assert!(matches!(list(json!({"cursor": cursor})), Some(Ok(TaskRequest::List(Some(read)))) if read == id));
+        assert!(matches!(list(json!({})), Some(Ok(TaskRequest::List(None)))));
         assert!(matches!(list(json!({"cursor": "x"})), Some(Err(_))));
         let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks/list"});
-        assert!(matches!(read(&bare), Some(Ok(Asked::List(None)))));
+        assert!(matches!(read(&bare), Some(Ok(TaskRequest::List(None)))));
     }
 }
