@@ -240,7 +240,7 @@ async fn a_sandbox_that_was_moved_to_disk_still_has_its_volume() {
     let sandbox = client.mounting(&volume).await;
     sandbox.run("open('/mnt/data/a', 'w').write('1')").await;
     let other = client.volume("other").await;
-    client.mounting(&other).await.run("x = bytearray(4 << 20)").await;
+    client.mounting(&other).await.run("x = bytearray(b'x') * (4 << 20)").await;
     let evicted = async || server.metric("proofbox_sessions_evicted_total").await;
     process::eventually_async("the sandbox is on disk", async || (evicted().await >= 1.0).then_some(())).await;
     assert_eq!(client.sandbox(json!({"volumeMounts": [{"name": "evicted", "path": "/m"}]})).await.0, 409);

@@ -96,7 +96,7 @@ async fn sessions_beyond_the_budget_wait_on_disk_and_nobody_notices() {
 
 #[tokio::test]
 async fn a_session_holds_only_pages_that_it_has_changed() {
-    let server = Server::start(&["--workers", "1", "--slots", "1"]);
+    let server = Server::start(&["--workers", "1", "--slots", "2"]);
     // Slots keep pages between runs.
     for grading in ["in_process", "isolated"] {
         let tests = json!({"kind": "asserts", "asserts": ["assert f(1) == 2"]});
