@@ -266,15 +266,28 @@ MOCK_ASSERTIONS = frozenset(
     "assert_not_awaited".split()
 )
 
-# Classes, functions and modules of the library that C names in a request are its own, as if the code that uses them were C's:
-# G's would do in G what C wants. But for those of PLAIN_CLASSES, exceptions, and the classes of these modules, which do nothing.
+# Classes, functions and modules of the library that C names in any message are its own, as if the code that uses them were C's:
+# G's would do in G what C wants. But for those of PLAIN_CLASSES, those whose instances cross as values, those that can't be called,
+# exceptions, and the classes of these modules, which do nothing. What a module of C has under a name that the tests use is G's, too.
 ABSTRACT_MODULES = frozenset({"abc", "collections.abc", "numbers"})
 # ... and for these, of which libraries of the tests ask what no handle answers.
 SAME_CLASSES = frozenset(
     "sqlite3.Row sqlite3.Cursor io.StringIO io.BytesIO _io.StringIO _io.BytesIO json.encoder.JSONEncoder json.decoder.JSONDecoder "
+    "typing.Any typing.Generic typing.Protocol typing.SupportsInt typing.SupportsFloat typing.SupportsComplex typing.SupportsBytes "
+    "typing.SupportsIndex typing.SupportsAbs typing.SupportsRound typing.IO typing.TextIO typing.BinaryIO "
     "csv.Dialect csv.excel csv.excel_tab csv.unix_dialect string.Template argparse.Namespace argparse.HelpFormatter "
     "argparse.RawDescriptionHelpFormatter argparse.RawTextHelpFormatter argparse.ArgumentDefaultsHelpFormatter "
     "argparse.MetavarTypeHelpFormatter argparse.BooleanOptionalAction".split()
+)
+# Functions that are G's own if the tests have handed them over and C names them, beside those of PURE_MODULES and the methods of
+# PLAIN_CLASSES of the language: they compute. Of those methods, these read attributes.
+COMPUTING = frozenset(
+    f"builtins.{name}" for name in "abs all any bin chr divmod hash hex len max min oct ord pow round sorted sum".split()
+)
+FORMATTING = frozenset({"format", "format_map"})
+# Attributes by which the tests look at what an object of C is made of: what these name of the library is G's, unless C is served.
+LOOKED_AT_ONLY = frozenset(
+    "__annotations__ __bases__ __base__ __mro__ __orig_bases__ __args__ __origin__ __wrapped__ __supertype__ __bound__ __constraints__".split()
 )
 # Names by which a function of the tests that reads attributes (`reduce(getattr, path.split("."), target)`) would lead to code.
 LEADING = frozenset(
@@ -352,6 +365,8 @@ MAKERS = {
     "multiprocessing.sharedctypes": "the same",
     "werkzeug.routing.rules": "builders of URLs",
 }
+# Modules of the library that make code of code that there is.
+CODE_MAKERS = frozenset({*MAKERS, "types"})
 # Modules of the grader that execute the tests. Not among them: what carries out requests of C.
 GRADER_MAKERS = frozenset(
     f"_proofbox_{name}" for name in (

@@ -56,12 +56,18 @@ def as_found(value, path):
 def refresh(proxy):
     """The number of an object in the present interpreter of the candidate: found again by its name there."""
     state = side.state
+    if (place := proxy._proofbox_stands) is not None:
+        return _set_number(proxy, theirs.number_of(place))
     try:
         module, name = state.paths[proxy] if type(proxy) is proxies.ProxyType else object.__getattribute__(proxy, "_proofbox_path")
     except (AttributeError, KeyError):
         raise bridge.CandidateGone("exception", "StaleObject", "the object lived in an interpreter of the candidate that has ended") from None
     now = state.candidate.fetch(name) if module is None else getattr(sys.modules[module], name)
-    number = proxies.remote_id(now)
+    return _set_number(proxy, proxies.remote_id(now))
+
+
+def _set_number(proxy, number):
+    state = side.state
     if type(proxy) is proxies.ProxyType:
         state.homes[proxy] = number
     else:
@@ -146,7 +152,7 @@ def _namespace(module):
 class ProxyModule(types.ModuleType):
     """A module of the candidate's."""
 
-    _proofbox_number = None
+    _proofbox_number = _proofbox_stands = None
     __doc__ = property(_doc)
     __dict__ = property(_namespace)
 
@@ -172,7 +178,7 @@ class ProxyModule(types.ModuleType):
                 raise
         if name[:2] == "__" and name not in border.READABLE:
             raise AttributeError(name)
-        return as_found(grader.ask("get", self._proofbox_number, name), (self.__name__, name))
+        return as_found(theirs.as_own(grader.ask("get", self._proofbox_number, name)), (self.__name__, name))
 
     def __setattr__(self, name, value):
         # A module of a package is set on it by the import system.
@@ -199,8 +205,21 @@ class ProxyModule(types.ModuleType):
         return grader.ask("module_names", self._proofbox_number)
 
 
+class LibraryModule(ProxyModule):
+    """A module of the library that the candidate has named: its own."""
+
+    @property
+    def _proofbox_number(self):
+        own, state = OWN_NAMESPACE.__get__(self), side.state
+        known = own.get("_proofbox_known")
+        if known is None or known[0] != state.generation:
+            known = own["_proofbox_known"] = state.generation, theirs.number_of((self.__name__, ""))
+        return known[1]
+
+
 theirs.MODULES.add(ProxyModule)
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+theirs.Module = LibraryModule
 _IMPORT_STAR = (opcode.opmap["CALL_INTRINSIC_1"], 2)
 
 

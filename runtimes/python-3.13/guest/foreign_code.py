@@ -303,8 +303,10 @@ def _unmarshalled(*_):
 
 
 def _code_made(*_):
-    """Code that is made of its parts is nobody's text. The library makes such of code that there is (`code.replace`)."""
-    if not sys._getframe(2).f_code.co_filename.startswith(_OF_LIBRARY):
+    """Code that is made of its parts is nobody's text. Few modules of the library make such of code that there is
+(`code.replace`); others may call what the candidate has named."""
+    frame = sys._getframe(2)
+    if frame.f_globals.get("__name__") not in border.CODE_MAKERS or not frame.f_code.co_filename.startswith(_OF_LIBRARY):
         _guard.nameless = True
 
 

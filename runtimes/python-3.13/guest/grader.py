@@ -16,6 +16,7 @@ import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_candidate_module as candidate_module
 import _proofbox_commands as commands
+import _proofbox_foreign_files as foreign_files
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_names as code_names
 import _proofbox_operators as operators
@@ -26,6 +27,7 @@ import _proofbox_proxies as proxies
 import _proofbox_served as served
 import _proofbox_side as side
 import _proofbox_states as states
+import _proofbox_theirs as theirs
 import _proofbox_threads as threads
 
 set_recursion_limit = sys.setrecursionlimit
@@ -249,7 +251,7 @@ class Candidate:
     def fetch(self, name):
         """What the snippet calls by that name."""
         try:
-            value = ask("global", name)
+            value = theirs.as_own(ask("global", name))
         except (KeyError, AttributeError):
             raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}") from None
         if (name in sys.stdlib_module_names or name in border.ALIASES) and type(value) is not types.ModuleType:
@@ -594,6 +596,8 @@ def ask(*request):
         _tell_of_changes(candidate)
         before = asked(request) if asked is not None else None
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
+        if state.has_stand_ins and (request[0] == "signature" or request[0] == "get" and request[2] in border.LOOKED_AT_ONLY) and not foreign_files.serving.get():
+            value = theirs.as_named(value)
         if answered is not None:
             answered(value, request, before)
         kind = type(value)

@@ -64,7 +64,8 @@ def _restore_library(payload):
     if type(name) is not str:
         raise marshal.CannotCross("no class of the library")
     if module == "builtins" and name in origins.NAMELESS:
-        return origins.NAMELESS[name]
+        found = origins.NAMELESS[name]
+        return theirs.stand_for_class(found, payload) if side.state.grader else found
     found = origins.restore_module(module)
     if (module, name) in origins.replaced:
         found = origins.replaced[module, name]
@@ -73,12 +74,17 @@ def _restore_library(payload):
             found = vars(found).get(part) if isinstance(found, (type, types.ModuleType)) else None
     if not isinstance(found, type) or not origins.is_shared(module) and not origins.is_class_of_package(found):
         raise marshal.CannotCross(f"no class of the library: {module}.{name}")
-    return found
+    return theirs.stand_for_class(found, payload) if side.state.grader else found
+
+
+def _own(cls):
+    """In a description, a class of the library is this side's."""
+    return cls._proofbox_real if type(cls) is proxies.ProxyType and cls._proofbox_stands else cls
 
 
 def _restore_member(payload):
     """A member of an enumeration of the library: this side's own."""
-    cls, key = payload
+    cls, key = _own(payload[0]), payload[1]
     if not isinstance(cls, enum.EnumType) or origins.library_name(cls) is None:
         raise marshal.CannotCross("no enumeration of the library")
     if type(key) is int and issubclass(cls, enum.Flag):
@@ -95,12 +101,13 @@ def _restore_object(payload):
     proxy = side.state.proxies.get(number)
     if proxy is not None:
         return proxy
-    if type(cls) is not proxies.ProxyType:
+    if type(cls) is not proxies.ProxyType or cls._proofbox_stands:
+        cls = _own(cls)
         if not isinstance(cls, type):
             raise marshal.CannotCross("an object without a class")
         if cls in marshal.REDUCERS and cls.__module__ not in ("types", "typing"):
             raise marshal.CannotCross("an object that should be a value")
-        cls = _library_proxy_type(cls)
+        cls = library_proxy_type(cls)
     elif issubclass(cls, BaseException):
         raise marshal.CannotCross("an exception that is none")
     base = cls._proofbox_value_base
@@ -187,6 +194,7 @@ def _restore_class(payload):
         and _SPECIALS_AND_MARK.issuperset(specials) and frozenset(specials).issuperset(own)
     ):  # fmt: skip
         raise marshal.CannotCross("no description of a class")
+    bases = tuple(map(_own, bases))
     same = (side.state.grader, qualname, module, bases, specials, own, overridden)
     proxy_type = known_types.get(same)
     if proxy_type is None or proxy_type in side.state.homes:
@@ -210,7 +218,7 @@ known_types = {}
 _DESCRIPTORS = frozenset({property, functools.cached_property, functools.partialmethod, functools.singledispatchmethod})
 
 
-def _library_proxy_type(cls):
+def library_proxy_type(cls):
     """For an object of a class that both sides have, and that did not come with a description."""
     key = (side.state.grader, "library", cls)
     proxy_type = known_types.get(key)
@@ -228,6 +236,6 @@ def _library_proxy_type(cls):
 
 marshal.RESTORERS |= {
     "yours": _restore_yours, "mine": _restore_mine, "library": _restore_library, "object": _restore_object,
-    "exception": _restore_exception, "class": _restore_class, "module": origins.restore_module, "member": _restore_member,
+    "exception": _restore_exception, "class": _restore_class, "module": theirs.stand_for_module, "member": _restore_member,
     "function": theirs.restore_function, "loop": outgoing.restore_loop,
 }  # fmt: skip

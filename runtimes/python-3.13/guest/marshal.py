@@ -142,7 +142,7 @@ _FORMS = frozenset(
     "MutableMapping Collection Container Generator Awaitable Coroutine AsyncIterable AsyncIterator Callable Union Literal".split()
 )
 _PATTERN = type(re.compile(""))
-_CALLABLE = type(collections.abc.Callable[[int], int])
+_CALLABLE = GENERIC_CALLABLE = type(collections.abc.Callable[[int], int])
 _OF_CLASS = type(typing.List[int])
 _ANNOTATED = type(typing.Annotated[int, 0])
 

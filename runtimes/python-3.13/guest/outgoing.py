@@ -36,6 +36,8 @@ def number_of(value):
 def reduce_object(value):
     kind = type(value)
     if type(kind) is proxies.ProxyType or kind is proxies.ProxyType:
+        if (place := value._proofbox_stands) is not None:
+            return "library" if kind is proxies.ProxyType else "function", place
         return "yours", proxies.remote_id(value)
     # Not by isinstance: `__class__` of a lazy object may be code of the user's.
     if issubclass(kind, type):
@@ -51,6 +53,8 @@ def reduce_object(value):
         return "member", (kind, value._value_ if issubclass(kind, enum.Flag) else value._name_)
     if kind in origins.FUNCTIONS and (name := theirs.name_of(value)):
         return "function", name
+    if kind is theirs.Module:
+        return "module", value.__name__
     if kind in theirs.MODULES:
         return "yours", value._proofbox_number
     if kind is loops.SandboxEventLoop and _is_passed(value):

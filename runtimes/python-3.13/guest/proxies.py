@@ -14,6 +14,7 @@ import typing
 import _proofbox_border as border
 import _proofbox_operators as operators
 import _proofbox_side as side
+import _proofbox_theirs as theirs
 
 
 def remote_id(proxy):
@@ -116,6 +117,8 @@ def names_of_annotations(namespace, frame):
     takes_proxies = frame.f_globals.get("__name__") == "typing"
     names = {}
     for name, value in namespace.items():
+        if side.state.has_stand_ins:
+            value = theirs.as_named(value)
         if type(type(value)) is ProxyType:
             if type(value)._proofbox_real is typing._SpecialForm and name in typing.__all__:
                 # `Optional`, which is an object of each side.
@@ -140,7 +143,7 @@ def _namespace_of_class(cls):
         return namespace
     names = names_of_annotations(namespace, frame)
     if "__annotations__" in namespace:
-        names["__annotations__"] = namespace["__annotations__"]
+        names["__annotations__"] = theirs.as_named(namespace["__annotations__"])
     return names
 
 
@@ -169,7 +172,7 @@ class ProxyType(type):
     __mro__, __bases__, __base__ = map(_told_of_class, ("__mro__", "__bases__", "__base__"))
 
     _proofbox_real = None
-    _proofbox_stands = False  # whether it stands for a class of the library that the candidate has named (theirs.py)
+    _proofbox_stands = None  # where the class of the library is that it stands for, since the candidate has named it (theirs.py)
     _proofbox_value_base = None
     _proofbox_container = None
     _proofbox_arithmetic = False  # whether it has operators between two operands
@@ -239,11 +242,17 @@ class ProxyType(type):
     def __dir__(cls):
         return side.state.ask("dir", remote_id(cls))
 
+    def __eq__(cls, other):
+        # What stands for a class of the library is that class.
+        return cls is other or (cls._proofbox_stands is not None and cls._proofbox_real is other) or NotImplemented
+
+    __hash__ = type.__hash__
+
     def __instancecheck__(cls, instance):
-        return type.__instancecheck__(cls, instance) or cls._proofbox_stands and isinstance(instance, cls._proofbox_real) or _is_checked(cls, "instance", instance)
+        return type.__instancecheck__(cls, instance) or cls._proofbox_stands and (isinstance(instance, cls._proofbox_real) or _derives(type(instance), cls)) or _is_checked(cls, "instance", instance)
 
     def __subclasscheck__(cls, subclass):
-        if type.__subclasscheck__(cls, subclass) or cls._proofbox_stands and issubclass(subclass, cls._proofbox_real):
+        if type.__subclasscheck__(cls, subclass) or cls._proofbox_stands and (issubclass(subclass, cls._proofbox_real) or _derives(subclass, cls)):
             return True
         return isinstance(subclass, type) and _is_checked(cls, "subclass", subclass)
 
@@ -272,6 +281,11 @@ def _special_of_class(cls, name):
 
 _READ_OFF_CLASSES = frozenset({*border.SPECIALS, "__new__"}) - {"__call__"}
 _READS_SPECIALS = re.compile(r"\w\.__new__|\.__(?:%s)__(?!\()" % "|".join(sorted(name.strip("_") for name in _READ_OFF_CLASSES)))
+
+
+def _derives(cls, stand_in):
+    """Whether a class of the candidate derives from the class of the library that a stand-in is."""
+    return type(cls) is ProxyType and any(stand_in._proofbox_real in base._proofbox_library for base in _own_mro(cls) if type(base) is ProxyType)
 
 
 def _indexed(cls):

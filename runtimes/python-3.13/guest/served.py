@@ -575,7 +575,6 @@ def perform(operation, *arguments):
         if operation in border.HANDING_OVER:
             if theirs.leads_to_code(arguments[1:]):
                 side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
-            arguments = theirs.as_own(arguments)
         watched = foreign_files.are_watched()
         if watched:
             foreign_files.note_texts(arguments)

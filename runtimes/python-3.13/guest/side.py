@@ -23,6 +23,7 @@ class State:
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
         "watch", "loggers",
+        "stand_ins", "has_stand_ins",
     )  # fmt: skip
 
     def __init__(self):
@@ -53,6 +54,7 @@ class State:
         self.altering = set()  # tasks of the candidate's that have altered what they were given, and are not done
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.lent = {}  # functions of the library that the tests have handed over, by module and name; on the other side the names by id
+        self.stand_ins, self.has_stand_ins = {}, False  # of functions and modules of the library that the candidate has named, by name (theirs.py)
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 

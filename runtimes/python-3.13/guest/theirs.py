@@ -1,16 +1,19 @@
 """Classes, functions and modules of the library by name: those that one side hands to the other are the other's own.
 
 What the tests hand to the candidate (`open`, `getattr`, `json.loads`) so works on its files and objects, where it may do
-whatever it likes. What the candidate names in a request (`submit(io.FileIO, path)`) is a handle of what it has itself: code of
-the tests that calls it has the candidate do it. Values and classes that do nothing by themselves are the tests' own."""
+whatever it likes. What the candidate names (`submit(io.FileIO, path)`) is a handle of what it has itself: code of the tests that
+calls it has the candidate do it, whether it came in a request, in a reply, or in a list that was filled later. Values, classes
+that do nothing by themselves and functions that only compute are the tests' own."""
 
-import collections
+import functools
 import itertools
+import operator
 import re
-import sys
 import types
+import typing
 
 import _proofbox_border as border
+import _proofbox_marshal as marshal
 import _proofbox_origins as origins
 import _proofbox_side as side
 
@@ -38,65 +41,150 @@ def restore_function(payload):
         state.lent[id(found)] = payload, found
         return found
     if payload not in state.lent:
-        raise origins.marshal.CannotCross("a function that was not handed over")
-    return state.lent[payload]
+        raise marshal.CannotCross("a function that was not handed over")
+    return _stand_for_function(payload)
 
 
-# ---------------------------------------------------------------- what the candidate names in a request
+# ---------------------------------------------------------------- what the candidate names
+# In the tests' interpreter that is a stand-in, in whichever message it comes: a handle whose number is asked for when
+# somebody uses it, since nothing can be asked while a message is taken in.
 
 
 _VALUES = frozenset({type(None), type(NotImplemented), type(...)})
+_NOT_MADE = 1 << 7  # Py_TPFLAGS_DISALLOW_INSTANTIATION
 
 
 def _is_value(cls):
     """Whether a class of the library only makes values, or nothing."""
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    return name in border.PLAIN_CLASSES or name in border.SAME_CLASSES or cls in _VALUES or issubclass(cls, BaseException) or cls.__module__ in border.ABSTRACT_MODULES
+    if issubclass(cls, type):
+        return False
+    module = cls.__module__
+    name = f"{module}.{cls.__qualname__}"
+    if name in border.PLAIN_CLASSES or name in border.SAME_CLASSES or cls in _VALUES or issubclass(cls, BaseException):
+        return True
+    return cls.__flags__ & _NOT_MADE or module in border.ABSTRACT_MODULES or cls in marshal.REDUCERS and module not in _FORMS
 
 
-def _number_of(module, name):
-    return side.state.ask("own", module, name)
+_FORMS = ("types", "typing")  # their classes can be called with what they are forms of
 
 
-def _class_of(cls):
-    import _proofbox_incoming as incoming
+def stand_for_class(cls, place):
+    """What a class of the library is that the candidate names."""
+    stand_in = _classes.get(cls)
+    if stand_in is None:
+        stand_in = _classes[cls] = cls if _is_value(cls) else _make_class(cls, place)
+    if stand_in is not cls:
+        side.state.has_stand_ins = True
+    return stand_in
+
+
+_classes = {}
+
+
+def _make_class(cls, place):
     import _proofbox_proxies as proxies
     import _proofbox_proxy_types as proxy_types
 
+    # Registered with no abstract class: what derives from it would seem to be so, too.
+    made = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, (), (), (), ())
+    type.__setattr__(made, "_proofbox_real", cls)
+    type.__setattr__(made, "_proofbox_stands", place)
+    return made
+
+
+def stand_for_module(name):
+    """What a module of the library is that the candidate names."""
+    found = origins.restore_module(name)
+    if not side.state.grader:
+        return found
     state = side.state
-    if type(cls) is proxies.ProxyType or _is_value(cls) or (name := origins.library_name(cls)) is None:
-        return cls
-    key = (state.grader, "own", cls)
-    proxy_type = incoming.known_types.get(key)
-    if proxy_type is None:
-        proxy_type = incoming.known_types[key] = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, (), (), (), (), cls)
-        type.__setattr__(proxy_type, "_proofbox_stands", True)
-    if proxy_type not in state.homes:
-        state.homes[proxy_type] = _number_of(*_place_of(cls, name))
-    return proxy_type
+    made = state.stand_ins.get(name)
+    if made is None:
+        made = state.stand_ins[name] = Module(name)
+        object.__setattr__(made, "_proofbox_stands", found)
+    state.has_stand_ins = True
+    return made
 
 
-def _place_of(cls, name):
-    """Where a class is found: those without a name in `builtins` are in `types`."""
-    if name[0] != "builtins" or name[1] not in origins.NAMELESS:
-        return name
-    return "types", next(each for each, value in vars(types).items() if value is cls)
+Module = None  # set by candidate_module.py
 
 
-def _function_of(function):
+def _only_computes(place):
+    module, name = place
+    owner, _, method = name.rpartition(".")
+    if owner:
+        return module == "builtins" and f"builtins.{owner}" in border.PLAIN_CLASSES and owner != "object" and method not in border.FORMATTING and method[:2] != "__"
+    return module in border.PURE_MODULES or f"{module}.{name}" in border.COMPUTING
+
+
+def _stand_for_function(place):
+    """What a function is that the tests have handed over, and that the candidate names: the tests' own if it only computes."""
     import _proofbox_incoming as incoming
 
-    name = origins.function_name(function)
-    if name is None or side.state.lent.get(name) is not function:
+    state = side.state
+    function = state.lent[place]
+    if _only_computes(place):
         return function
-    return incoming._restore_object((_number_of(*name), type(function), None))
-
-
-def _module_of(module):
-    (kind,) = MODULES
-    made = kind(module.__name__)
-    object.__setattr__(made, "_proofbox_number", _number_of(module.__name__, ""))
+    state.has_stand_ins = True
+    made = state.stand_ins.get(place)
+    if made is None:
+        kind = incoming.library_proxy_type(type(function))
+        made = state.stand_ins[place] = kind.__new__(kind)
+        for name, value in (("number", 0), ("generation", -1), ("stands", place)):
+            object.__setattr__(made, f"_proofbox_{name}", value)
     return made
+
+
+def place_of(handle):
+    """Where the library has what a handle stands for, or None."""
+    try:
+        return handle._proofbox_stands
+    except AttributeError:
+        return None
+
+
+def number_of(place):
+    """The candidate's own of that name: classes without a name in `builtins` are in `types`."""
+    module, name = place
+    if module == "builtins" and name in origins.NAMELESS:
+        module, name = "types", next(each for each, value in vars(types).items() if value is origins.NAMELESS[name])
+    return side.state.ask("own", module, name)
+
+
+def as_own(value):
+    """What a module of the candidate has of the library under a name: the tests name it."""
+    return value if type(value) in (list, tuple, dict) or not side.state.has_stand_ins else as_named(value)
+
+
+def as_named(value):
+    """A value with the tests' own classes, functions and modules in the place of stand-ins: for what only is looked at."""
+    import _proofbox_proxies as proxies
+
+    kind = type(value)
+    if kind is proxies.ProxyType:
+        return value._proofbox_real if value._proofbox_stands else value
+    if kind is Module:
+        return value._proofbox_stands
+    if type(kind) is proxies.ProxyType:
+        return side.state.lent.get(place_of(value), value) if kind._proofbox_real in origins.FUNCTIONS else value
+    if kind in (list, tuple):
+        named = kind(map(as_named, value))
+        return value if all(map(operator.is_, named, value)) else named
+    if kind is dict:
+        named = {key: as_named(each) for key, each in value.items()}
+        return value if all(each is value[key] for key, each in named.items()) else named
+    if kind is types.UnionType:
+        return functools.reduce(operator.or_, map(as_named, value.__args__))
+    if kind in (types.GenericAlias, marshal.GENERIC_CALLABLE):
+        return marshal.RESTORERS["generic"]((as_named(value.__origin__), as_named(value.__args__)))
+    if isinstance(value, typing._GenericAlias):
+        made = value.copy_with(as_named(value.__args__))
+        made.__origin__ = as_named(value.__origin__)
+        return made
+    return value
+
+
+# ---------------------------------------------------------------- names that lead to code
 
 
 def leads_to_code(value, depth=0):
@@ -116,94 +204,3 @@ def leads_to_code(value, depth=0):
 
 _SEPARATOR = re.compile(r"[^\w]+")
 _MAX_NAME = 1_000
-_PLAIN = side.SCALARS | {bytearray, range}
-
-
-def as_own(value, seen=None):
-    """What the candidate has handed over, with its own classes, functions and modules in the place of the tests'. Containers of
-    the tests keep what is in them."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if issubclass(kind, type):
-        return _class_of(value)
-    if kind in origins.FUNCTIONS:
-        return _function_of(value)
-    if kind is types.ModuleType:
-        return _module_of(value) if sys.modules.get(value.__name__) is value and origins.is_library_module(value) else value
-    if kind is types.GenericAlias:
-        origin = as_own(value.__origin__)
-        return value if origin is value.__origin__ else types.GenericAlias(origin, value.__args__)
-    if kind is tuple:
-        if _PLAIN.issuperset(map(type, value)):
-            return value
-        items = [as_own(item, seen) for item in value]
-        return value if all(map(_is, items, value)) else tuple(items)
-    if kind in _CONTAINERS:
-        if seen is None:
-            seen = set()
-        if id(value) in seen or side.state.shared.numbers.get(id(value)) in side.state.shared.handed:
-            return value
-        seen.add(id(value))
-        return _CONTAINERS[kind](value, seen)
-    if (base := getattr(kind, "_proofbox_container", None)) is not None and base in _CONTAINERS:
-        # A subclass of the candidate's, with its content.
-        _, read, fill = side.CONTAINERS[base]
-        content = read(value)
-        own = as_own(type(content)(content), seen)
-        if list(map(id, own)) != list(map(id, content)) or type(own) is dict and any(own[key] is not content[key] for key in own):
-            fill(value, own)
-        return value
-    if kind.__name__ == "ndarray" and value.dtype.hasobject:
-        flat = value.reshape(-1)
-        for index, item in enumerate(flat):
-            flat[index] = as_own(item, seen)
-    return value
-
-
-def _is(a, b):
-    return a is b
-
-
-def _in_list(value, seen):
-    if not _PLAIN.issuperset(map(type, value)):
-        for index, item in enumerate(value):
-            own = as_own(item, seen)
-            if own is not item:
-                value[index] = own
-    return value
-
-
-def _in_set(value, seen):
-    if _PLAIN.issuperset(map(type, value)):
-        return value
-    items = [as_own(item, seen) for item in value]
-    if all(map(_is, items, value)):
-        return value
-    if type(value) is frozenset:
-        return frozenset(items)
-    value.clear()
-    value.update(items)
-    return value
-
-
-def _in_dict(value, seen):
-    if type(value) is collections.defaultdict:
-        value.default_factory = as_own(value.default_factory, seen)
-    if not _PLAIN.issuperset(map(type, value)):
-        pairs = [(as_own(key, seen), item) for key, item in value.items()]
-        if not all(key is own for key, (own, _) in zip(value, pairs)):
-            value.clear()
-            value.update(pairs)
-    if not _PLAIN.issuperset(map(type, value.values())):
-        for key, item in value.items():
-            own = as_own(item, seen)
-            if own is not item:
-                value[key] = own
-    return value
-
-
-_CONTAINERS = {
-    list: _in_list, collections.deque: _in_list, set: _in_set, frozenset: _in_set, dict: _in_dict, collections.OrderedDict: _in_dict,
-    collections.defaultdict: _in_dict, collections.Counter: _in_dict,
-}  # fmt: skip
