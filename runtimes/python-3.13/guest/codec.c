@@ -239,10 +239,19 @@ static int write_sequence(Writer *w, PyObject *o, int is_list) {
 extern int _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
 extern int _PyDict_Next(PyObject *dict, Py_ssize_t *position, PyObject **key, PyObject **item, Py_hash_t *hash);
 
+/* Whether its metaclass is that of handles (`ProxyType` in proxies.py), which has the name of the one that it stands for. */
+static int is_handle_class(PyTypeObject *type) {
+    if (Py_IS_TYPE((PyObject *)type, &PyType_Type)) return 0;
+    PyObject *attributes = PyType_GetDict(Py_TYPE(type));
+    int has = attributes && PyDict_ContainsString(attributes, "_proofbox_stands") > 0;
+    Py_XDECREF(attributes);
+    return has;
+}
+
 /* Whether a class of the program says the hash of a key. Objects of the other side are not asked. */
 static int is_hashed_by_class(PyObject *key) {
     PyTypeObject *type = Py_TYPE(key);
-    return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_hash != PyBaseObject_Type.tp_hash && strcmp(Py_TYPE(type)->tp_name, "ProxyType") != 0;
+    return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_hash != PyBaseObject_Type.tp_hash && !is_handle_class(type);
 }
 
 /* Notes keys whose hash is another than when they were put in. On the other side they would be found. */

@@ -296,6 +296,7 @@ def _indexed(cls):
 
 
 # Not in its body: there they would say that the class itself has slots, and be a method and the text of this class.
+ProxyType.__name__ = ProxyType.__qualname__ = "type"
 ProxyType.__doc__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__doc__"))
 ProxyType.__class_getitem__ = property(_indexed)
 ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
