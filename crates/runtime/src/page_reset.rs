@@ -98,7 +98,7 @@ impl Resident {
 pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
     let Some(pages) = memory.get_mut(start * pagemap::PAGE..end * pagemap::PAGE) else { return };
     // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
-    // It is a private mapping of the image, and of nothing beyond that: afterwards it reads as that, which are
+    // It is a private mapping of the image, and of zeros beyond it: afterwards it reads as those, which are
     // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
     let _ = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
 }
