@@ -105,15 +105,20 @@ async fn post(server: &Server, headers: &[(&str, &str)], message: Value) -> (u16
     (status, answer.unwrap_or(body))
 }
 
-#[tokio::test]
-async fn what_a_key_opens_is_its_own() {
+/// A service that two keys may use, its data directory, and the keys as headers.
+async fn with_two_keys() -> (tempfile::TempDir, Server, [String; 2]) {
     let data = tempfile::tempdir().expect("a temporary directory");
     let server = Server::start_with(&["--workers", "1"], |command| {
         command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
     });
     let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
     known(&server, &other).await;
-    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    (data, server, [one, other].map(|key| format!("Bearer {key}")))
+}
+
+#[tokio::test]
+async fn what_a_key_opens_is_its_own() {
+    let (_data, server, [one, other]) = with_two_keys().await;
     assert_eq!(post(&server, &[], tool(1, "open_session", json!({}))).await.0, 401);
     let (_, opened) = post(&server, &[("authorization", &one)], tool(1, "open_session", json!({}))).await;
     let session = opened["result"]["structuredContent"]["session"].as_str().expect("it is open").to_owned();
@@ -216,13 +221,7 @@ async fn bodies_that_are_no_messages_are_told_apart() {
 
 #[tokio::test]
 async fn files_of_own_sessions_are_listed_page_by_page() {
-    let data = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_with(&["--workers", "1"], |command| {
-        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
-    });
-    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
-    known(&server, &other).await;
-    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let (_data, server, [one, other]) = with_two_keys().await;
     let ask =
         async |key: &str, message: Value| post(&server, &[("authorization", key)], message).await.1["result"].clone();
     let open = async || {
@@ -296,13 +295,7 @@ async fn about(server: &Server, key: &str, method: &str, params: Value) -> Value
 
 #[tokio::test]
 async fn tasks_belong_to_the_key_that_began_them_and_are_bounded() {
-    let data = tempfile::tempdir().expect("a temporary directory");
-    let server = Server::start_with(&["--workers", "1"], |command| {
-        command.args(["--keyless", "never"]).env("PROOFBOX_DATA_DIR", data.path());
-    });
-    let (one, other) = (create(data.path(), &["one"]), create(data.path(), &["other"]));
-    known(&server, &other).await;
-    let (one, other) = (format!("Bearer {one}"), format!("Bearer {other}"));
+    let (_data, server, [one, other]) = with_two_keys().await;
     let call = |code: &str, ttl: u64| json!({"name": "run_python", "arguments": {"code": code}, "task": {"ttl": ttl}});
     let begun = about(&server, &one, "tools/call", call("import time; time.sleep(2); 'SECRET' + 'MARK'", 60_000)).await;
     assert_shows(&begun, json!({"result": {"task": {"status": "working", "ttl": 60_000, "pollInterval": 500}}}));

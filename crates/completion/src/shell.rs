@@ -398,7 +398,7 @@ pub(crate) fn is_function_word(word: &str) -> bool {
     FUNCTION_WORDS.binary_search(&word).is_ok()
 }
 
-/// What stands around a line.
+/// Surroundings of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Position {
     /// Below a line that announces it.

@@ -65,7 +65,7 @@ pub struct Task {
 /// State of a task that changes.
 struct Progress {
     phase: Phase,
-    /// What the work does, while it goes on.
+    /// Progress of the work, in words.
     doing: String,
     updated: Timestamp,
 }
