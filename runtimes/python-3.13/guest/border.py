@@ -500,6 +500,11 @@ def asked_by(depth):
     return found
 
 
+def is_of_tests(module):
+    """Whether a module of that name is the tests' own."""
+    return _owner(module) == "tests"
+
+
 def _owner(module):
     if type(module) is not str:
         return "tests"

@@ -54,6 +54,7 @@ class Candidate:
     followed = None  # states of the interpreter that the tests look at (states.py)
     in_force = ()  # requests by which they have changed the candidate's interpreter, for a fresh one
     started = {}  # by their numbers, tasks for awaitables of the tests that the candidate awaits
+    reads_by_name = False  # whether they read attributes by names
     decorators = ()  # names by which they decorate functions, or that they call with such
 
     def __init__(self, module, modules):
@@ -211,6 +212,8 @@ class Candidate:
             self.parses = parses
         if "numpy" in text and _COMPARES_ARRAYS.search(text):
             self.compares_arrays = True
+        if "getattr" in text:
+            self.reads_by_name = True
         if "@" in text or "test_" in text:
             self.decorators = frozenset(name for names in _DECORATORS.findall(text) for name in names)
         if ".__" in text:
@@ -598,6 +601,8 @@ def ask(*request):
         value = candidate.attend(request) if candidate.attends else bridge.converse(request)
         if state.has_stand_ins and (request[0] == "signature" or request[0] == "get" and request[2] in border.LOOKED_AT_ONLY) and not foreign_files.serving.get():
             value = theirs.as_named(value)
+        if state.cut_names and request[0] == "get" and request[2] == "__qualname__" and type(value) is str:
+            value = state.cut_names.get(value, value)
         if answered is not None:
             answered(value, request, before)
         kind = type(value)

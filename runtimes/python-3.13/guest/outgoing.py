@@ -181,6 +181,8 @@ def _reduce_class(cls):
             if not name_.startswith("_") and inspect.getattr_static(cls, name_) is not inspect.getattr_static(value_base, name_):
                 overridden.append(name_)
     qualname = cls.__qualname__ if type(cls.__qualname__) is str else "object"
+    if side.state.grader and "<locals>" in qualname:
+        qualname = theirs.without_test_names(qualname)
     own = tuple(special for special in specials if special[:1] == "_" and origins.defined_by_user(cls, special))
     if value_base in side.VALUE_TYPES:
         # Its text is also the class's own where the library's has another (`IntEnum`).
@@ -335,12 +337,16 @@ def _reduce_exception(error):
     if not side.state.grader:
         _note_kept(error)
     cause = error.__cause__
+    args, text = error.args, report.text_of(error)
+    if side.state.grader and "<locals>" in text:
+        text = theirs.without_test_names(text)
+        args = tuple(theirs.without_test_names(each) if type(each) is str else each for each in args)
     frames = [] if side.state.grader else report.frames_as_data(error)
     return "exception", (
         _number_of_exception(error, user),
         kind,
-        error.args,
-        report.text_of(error),
+        args,
+        text,
         attributes,
         frames,
         cause if isinstance(cause, BaseException) and cause is not error else None,

@@ -1,6 +1,7 @@
 """What the candidate may do with objects of the tests that it was given, request by request (`SERVED` of border.py)."""
 
 import asyncio
+import builtins
 import copy
 import logging
 import os
@@ -17,6 +18,7 @@ import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
+import _proofbox_grading as grading
 import _proofbox_marshal as marshal
 import _proofbox_operators as operators
 import _proofbox_origins as origins
@@ -575,6 +577,8 @@ def perform(operation, *arguments):
         if operation in border.HANDING_OVER:
             if theirs.leads_to_code(arguments[1:]):
                 side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
+        if side.state.candidate.reads_by_name:
+            _guard_reads()
         watched = foreign_files.are_watched()
         if watched:
             foreign_files.note_texts(arguments)
@@ -585,9 +589,35 @@ def perform(operation, *arguments):
             proxies.print_here(begun)
         if watched:
             foreign_files.note_told(result)
-        return result
+        return theirs.without_test_names(result) if type(result) is str and "<locals>" in result else result
     finally:
         foreign_files.serving.reset(serving)
+
+
+def _guard_reads():
+    """From now on no code of the tests reads on behalf of the candidate what leads to their code, wherever it has the name from."""
+    side.state.candidate.reads_by_name = False
+    # As a function of the tests: handles look at who asks.
+    names = {"__name__": "tests", "__builtins__": builtins, "read": getattr, "check": _check_read}
+    guarded = types.FunctionType(_read.__code__, names, "getattr")
+    guarded.__module__, guarded.__qualname__, guarded.__doc__ = "builtins", "getattr", getattr.__doc__
+    for module in list(sys.modules.values()):
+        if type(module) is types.ModuleType and border.is_of_tests(module.__name__):
+            vars(module).setdefault("getattr", guarded)
+    for own in grading.all_builtins[1:]:
+        if own.get("getattr") is getattr:
+            own["getattr"] = guarded
+
+
+def _read(object, name, *default):
+    check(object, name)  # noqa: F821: of its own globals
+    return read(object, name, *default)  # noqa: F821
+
+
+def _check_read(target, name):
+    word = name if type(name) is str else str.__str__(name) if isinstance(name, str) else ""
+    if word in border.LEADING and foreign_files.serving.get() and not proxies.is_remote(target):
+        side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
 
 
 # Requests that may print.

@@ -23,7 +23,7 @@ class State:
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
         "watch", "loggers",
-        "stand_ins", "has_stand_ins",
+        "stand_ins", "has_stand_ins", "cut_names",
     )  # fmt: skip
 
     def __init__(self):
@@ -55,6 +55,7 @@ class State:
         self.changes = 0  # requests that may have changed an object of the candidate's
         self.lent = {}  # functions of the library that the tests have handed over, by module and name; on the other side the names by id
         self.stand_ins, self.has_stand_ins = {}, False  # of functions and modules of the library that the candidate has named, by name (theirs.py)
+        self.cut_names = {}  # of what is defined in functions of the tests: the names as they are, by those that the candidate is told
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 

@@ -5,6 +5,7 @@ whatever it likes. What the candidate names (`submit(io.FileIO, path)`) is a han
 calls it has the candidate do it, whether it came in a request, in a reply, or in a list that was filled later. Values, classes
 that do nothing by themselves and functions that only compute are the tests' own."""
 
+import collections
 import functools
 import itertools
 import operator
@@ -191,16 +192,33 @@ def leads_to_code(value, depth=0):
     """Whether a text names an attribute that leads from an object of the tests to its code."""
     # Not by isinstance: `__class__` of a handle is what its object is of.
     kind = type(value)
+    if kind in _SCALARS:
+        return False
     if issubclass(kind, str):
         text = str.__str__(value)
         return "_" in text and len(text) < _MAX_NAME and not border.LEADING.isdisjoint(_SEPARATOR.split(text))
-    if issubclass(kind, (list, tuple)) and depth < 3:
-        items = (list if issubclass(kind, list) else tuple).__iter__(value)
-        return any(leads_to_code(item, depth + 1) for item in itertools.islice(items, _MAX_NAME))
-    if kind is dict:
-        return any(leads_to_code(item, depth + 1) for item in value.values())
-    return False
+    base = next((base for base in _HOLDING if issubclass(kind, base)), None)
+    if base is None or depth >= _MAX_DEPTH:
+        return False
+    items = itertools.islice(base.__iter__(value), _MAX_NAME)
+    return any(leads_to_code(item, depth + 1) or base is dict and leads_to_code(dict.__getitem__(value, item), depth + 1) for item in items)
 
 
+_SCALARS = frozenset({int, float, complex, bool, bytes, type(None)})
+_HOLDING = (list, tuple, dict, set, frozenset, collections.deque)
 _SEPARATOR = re.compile(r"[^\w]+")
-_MAX_NAME = 1_000
+_MAX_NAME, _MAX_DEPTH = 1_000, 6
+
+
+# ---------------------------------------------------------------- names of the tests
+
+
+def without_test_names(text):
+    """A text of the tests for the candidate: the names of functions in which something is defined may tell what is expected."""
+    cut = _WITHIN.sub("", text)
+    if cut != text and len(side.state.cut_names) < _MAX_NAME:
+        side.state.cut_names[cut] = text
+    return cut
+
+
+_WITHIN = re.compile(r"[\w.<>]*<locals>\.")
