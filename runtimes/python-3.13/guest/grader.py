@@ -619,10 +619,10 @@ def ask(*request):
             operators.note_made(request[1], (*request[2], *request[3].values()), value)
         if called and request[2] and type(request[2][0]) in _DECORATED:
             _note_decorated(request[2][0], value)
+        if candidate.compares_arrays and request[0] in _OF_OBJECTS and (kind in _SCALARS or kind is tuple and not _SCALARS.isdisjoint(map(type, value))):
+            side.signal("broadcast_comparison")
         if called and type(kind) is not proxies.ProxyType:
             state.values += 1
-            if candidate.compares_arrays and kind in _SCALARS:
-                side.signal("broadcast_comparison")
         elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)

@@ -146,6 +146,8 @@ def _restore_exception(payload):
         raise marshal.CannotCross("no exception")
     if side.state.grader and cls.__module__.startswith(border.STAYS):
         raise marshal.CannotCross("an exception of the tests' library")
+    if side.state.grader and type(cls) is not proxies.ProxyType and len(cls.__bases__) > 1:
+        proxy_types.note_branches(cls)
     error = side.state.proxies.get(number) if number is not None else None
     if type(error) is not cls:
         # Not one that is known already.

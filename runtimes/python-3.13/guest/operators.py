@@ -271,10 +271,18 @@ def asked(name):
 _ORDERED = (set, frozenset, list, str)
 
 
+def _is_nobodys(handle, name):
+    """Whether a comparison that a class does not say to have of its own is no class's of the library, either."""
+    kind = type(handle)
+    if kind._proofbox_real is not None:
+        return False
+    return not any(name in vars(base) for cls in kind.__mro__ if type(cls) is proxies.ProxyType for base in cls._proofbox_library)
+
+
 def ordering(name):
     def method(self, other):
         if not side.state.grader or proxies.is_remote(other):
-            if side.state.grader and name in type(self)._proofbox_own:
+            if side.state.grader and (name in type(self)._proofbox_own or _is_nobodys(self, name)):
                 side.signal("order_by_candidate")
             return proxies.special(self, name, other)
         if (number := _number_of(self, name)) is not None:
@@ -459,8 +467,11 @@ def is_equal(self, other):
             return proxies.remote_id(self) == proxies.remote_id(other) or proxies.special(self, "__eq__", other)
         if not own:
             # The library's, if its class has that of one of its bases.
-            is_of_base = type(self)._proofbox_real or "__eq__" in type(self)._proofbox_specials
-            return proxies.special(self, "__eq__", other) if is_of_base else NotImplemented
+            if not type(self)._proofbox_real and "__eq__" not in type(self)._proofbox_specials:
+                return NotImplemented
+            if _is_nobodys(self, "__eq__"):
+                side.signal("equality_by_candidate")
+            return proxies.special(self, "__eq__", other)
         side.signal("equality_by_candidate")
         return proxies.special(self, "__eq__", other)
     if not side.state.grader:

@@ -80,6 +80,12 @@ def _kinds(bases):
     return {cls for cls in found if not any(cls is not other and issubclass(other, cls) for other in found)}
 
 
+def note_branches(cls):
+    """An exception of the library that is one of two unrelated builtin ones matches either (`io.UnsupportedOperation`)."""
+    if len(_branches((cls,))) > 1:
+        side.signal("raises_by_two_bases")
+
+
 def value_type_of(base):
     """The builtin value that a class of the library derives from, or None."""
     return next((cls for cls in base.__mro__ if cls in side.VALUE_TYPES), None)
