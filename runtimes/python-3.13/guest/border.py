@@ -172,6 +172,8 @@ METHODS_OF_VALUES = frozenset(
     )
     for name in dir(kind) if name[:1] != "_"
 ) | {"all", "any", "equals", "tolist", "item", "eq", "ne", "lt", "le", "gt", "ge", "isin"}
+# Classes of the library whose keys may be written in several ways: `in` asks them if the key is not among their items.
+KEYED_BY_LIBRARY = frozenset({"email.message.Message", "configparser.RawConfigParser", "configparser.SectionProxy"})
 
 # ---------------------------------------------------------------- 4. exceptions of C that steer G's loops and tasks
 # Raised by anything but the request that means them they become RuntimeError, as at the border of a generator (PEP 479).
@@ -205,8 +207,6 @@ STAYS = (
 )  # fmt: skip
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
-# Classes of the library whose keys may be written in several ways: `in` asks them if the key is not among their items.
-KEYED_BY_LIBRARY = frozenset({"email.message.Message", "configparser.RawConfigParser", "configparser.SectionProxy"})
 # Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
 NAMES_ONLY = frozenset({"__dataclass_fields__"})
 # What a named tuple of the tests shows of itself: its content.

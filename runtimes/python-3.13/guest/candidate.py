@@ -110,7 +110,7 @@ class Tasks:
         self.tasks = {}  # by number
         self.spawned = 0
         self.ended = {}  # those that have ended, which the tests do not know yet
-        self.awaited = {}  # of awaitables of the tests: number -> future
+        self.awaited = {}  # of awaitables of the tests: number -> futures
         self.running = False
         self.theirs = _theirs()
 
@@ -127,9 +127,9 @@ class Tasks:
     def turn(self, task, alone, settled):
         """Lets the tasks go on. `alone`: nobody else has anything to do before the next timer, so it may be waited for."""
         for number, succeeded, value in settled:
-            future = self.awaited.pop(number, None)
-            if future is not None and not future.done():
-                future.set_result(value) if succeeded else future.set_exception(value)
+            for future in self.awaited.pop(number, ()):
+                if not future.done():
+                    future.set_result(value) if succeeded else future.set_exception(value)
         running, outer = self.running, asyncio._get_running_loop()
         self.running = True
         asyncio._set_running_loop(None)
@@ -225,7 +225,8 @@ def await_theirs(handle):
 def _until_settled(ours, number):
     """Waits for an awaitable of the tests that they have started. What ends the wait ends it there, and it has the last word."""
     while True:
-        future = ours.awaited[number] = ours.loop.create_future()
+        future = ours.loop.create_future()
+        ours.awaited.setdefault(number, []).append(future)
         try:
             return (yield from future)
         except asyncio.CancelledError:

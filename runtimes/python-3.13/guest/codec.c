@@ -604,7 +604,7 @@ error:
 }
 
 /* From here on a square is infinite. */
-#define HUGE 1e150
+#define SQUARE_OVERFLOWS 1e150
 
 static PyObject *read_double_as(Reader *r, int is_complex) {
     double d[2] = {0, 0};
@@ -613,7 +613,7 @@ static PyObject *read_double_as(Reader *r, int is_complex) {
     memcpy(d, r->at, n);
     r->at += n;
     r->nan |= d[0] != d[0] || d[1] != d[1];
-    r->infinite |= !r->quiet && (d[0] > HUGE || d[0] < -HUGE || d[1] > HUGE || d[1] < -HUGE);
+    r->infinite |= !r->quiet && (d[0] > SQUARE_OVERFLOWS || d[0] < -SQUARE_OVERFLOWS || d[1] > SQUARE_OVERFLOWS || d[1] < -SQUARE_OVERFLOWS);
     return is_complex ? PyComplex_FromDoubles(d[0], d[1]) : PyFloat_FromDouble(d[0]);
 }
 

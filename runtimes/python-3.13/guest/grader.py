@@ -56,23 +56,26 @@ class Candidate:
     started = {}  # by their numbers, tasks for awaitables of the tests that the candidate awaits
     reads_by_name = False  # whether they read attributes by names
     decorators = ()  # names by which they decorate functions, or that they call with such
+    entry_point = None  # a builtin's name that is the snippet's function all the same
+    builtins = None  # as they were, if the tests speak of them
+    assigned = None  # attributes of the library that the tests assign to (assignments.py)
+    contexts = None  # as the candidate has them, if the tests speak of them
+    tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
+    own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
 
     def __init__(self, module, modules):
         self.names = None
         self.given = {}  # by name, what the tests were given
         self.stored = set()  # names that the tests have bound themselves
-        self.entry_point = None  # a builtin's name that is the snippet's function all the same
         self.lost = None
         self.settled = []  # what has become of awaitables that the candidate awaits
         self.waiting = {}  # tests' futures that wait for the candidate's tasks, by their numbers
         self.runners = []
         self.watched = ()
-        self.builtins = None  # as they were, if the tests speak of them
         self.attends = False  # whether requests need more than to be sent
         self.places = places.Places()
         self.own_attributes = {}  # by id, instances of the tests and names that the candidate has set on them
         self.looked_at = {}  # by what the candidate tells if it alters it, the word by which the tests look at theirs
-        self.assigned = None  # attributes of the library that the tests assign to (assignments.py)
         self.lent = {}
         self.copies = []  # dicts of the candidate's that the tests have copies of, by name
         self.used = {}  # by code, the names in it
@@ -80,12 +83,9 @@ class Candidate:
         self.changed = set()  # of the tests' surroundings, what the candidate is to be told
         self.arguments = list(sys.argv)  # as the candidate has them
         self.input = self.own_input = sys.stdin
-        self.contexts = None  # likewise, if the tests speak of them
         self.dialects = set()  # names of csv's dialects that are the candidate's
         self.told_dialects = {}  # those of the tests, and None for what they have no more
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
-        self.tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
-        self.own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
         self.module = candidate_module.ProxyModule(module)
         self.roots = {module, *modules}
         types.ModuleType.__setattr__(self.module, "_proofbox_loaded", True)
@@ -127,8 +127,6 @@ class Candidate:
         """Imports the snippet. It may fail; then nothing can be asked."""
         try:
             self.names = set(ask("load"))
-            if self.followed is not None:
-                self.followed.begin()
             if self.watched:
                 ask("watch", list(self.watched))
                 if self.loggers is not None:
@@ -142,6 +140,8 @@ class Candidate:
                 ask("lend", dict(self.lent))
             for request in self.in_force:
                 ask(*request)
+            if self.followed is not None:
+                self.followed.begin()
         except bridge.CandidateGone:
             self.names = self.names or set()
         except Exception as error:
@@ -149,7 +149,9 @@ class Candidate:
 
     def keeps(self, *request):
         """Keeps a request that a fresh interpreter is to be asked, too."""
-        self.in_force = *self.in_force, request
+        if not any(map(proxies.is_remote, request)):
+            # What was the candidate's is gone with it.
+            self.in_force = *self.in_force, request
 
     def replaces(self, operation, arguments, key=()):
         """As `keeps`, where only the last request counts; `key`: the arguments that it is for."""
@@ -176,7 +178,7 @@ class Candidate:
         self.mocks.pop(name, None)
         self.replaces("set_global", None, (name,))
         self.replaces("delete_global", None, (name,))
-        if not self.lost and not any(map(proxies.is_remote, value)):
+        if not self.lost:
             self.keeps(operation, name, *value)
 
     def fresh(self):
@@ -623,7 +625,7 @@ def ask(*request):
             side.signal("broadcast_comparison")
         if called and type(kind) is not proxies.ProxyType:
             state.values += 1
-        elif candidate.waiting and request[0] not in ("turn", "spawn", "cancel"):
+        elif candidate.waiting and request[0] not in _OF_TASKS:
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)
         return value

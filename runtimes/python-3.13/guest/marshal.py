@@ -397,7 +397,7 @@ def restore(name, payload, made=None):
 MAX_VIEW = 8 << 20
 # Of larger arrays a view crosses as a copy: as many doubles as a list that is shared may have items (sharing.py).
 MAX_VIEWED = 16_000
-# By type: how a change of a rich value is carried out, and how it is seen where `differ` does not see it.
+# By type: how a change of a rich value is carried out, and how it is seen where `_contents_differ` does not see it.
 APPLIERS, SAME = {array.array: _fill_array}, {}
 # ... and what is told of it, if that is more than what is compared.
 WHOLE = {}
@@ -623,7 +623,7 @@ def _name_of_type(kind):
     return kind.str if kind.names is None else kind.descr
 
 
-# Set by proxies.py.
+# Set by outgoing.py.
 reduce_object = is_of_tests = note_not_applied = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
 
 

@@ -55,6 +55,11 @@ class _Missing(AttributeError, TypeError):
     """As an attribute it is not there; `len` or `iter` of a class says that by a TypeError."""
 
 
+_Missing.__name__ = _Missing.__qualname__ = "TypeError"
+_Missing.__module__ = "builtins"
+_MISSING = {"__len__": "object of type 'type' has no len()", "__contains__": "argument of type 'type' is not iterable"}
+
+
 class _OfClass:
     """A special method of classes that a class of the candidate has only if its own does."""
 
@@ -64,7 +69,7 @@ class _OfClass:
     def __get__(self, cls, kind=None):
         name = self.method.__name__
         if cls is not None and side.state.grader and name not in cls._proofbox_specials:
-            raise _Missing(f"type object {cls.__name__!r} has no attribute {name!r}")
+            raise _Missing(_MISSING.get(name) or f"type object {cls.__name__!r} has no attribute {name!r}")
         return self.method.__get__(cls, kind)
 
 

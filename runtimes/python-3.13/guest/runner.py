@@ -43,7 +43,6 @@ import _proofbox_released as released
 import _proofbox_report as report
 import _proofbox_session as session
 import _proofbox_side as side
-import _proofbox_states  # noqa: F401: it is part of the image
 import _proofbox_test_kinds as test_kinds
 import _proofbox_tests as tests
 import _proofbox_threads as threads

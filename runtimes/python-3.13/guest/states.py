@@ -278,16 +278,17 @@ _WORDS = {
     "getLevelName": "getLevelName", "tzname": "time zone", "time.timezone": "time zone", "tempdir": "tempdir",
 }  # fmt: skip
 # A text without these has none of those.
-HINTS = (
+_HINTS = (
     "sys.", "signal", "hook", "limit", "timeout", "isenabled", "flags", "filters", "err(", "options", "locale", "policy", "builtins", "tzname", "timezone",
-    "seed(", "getLevelName", "tempdir",
+    "seed(", "getLevelName", "tempdir", "kill(", "max_str_digits", "interval",
 )  # fmt: skip
+assert all(any(map(word.__contains__, _HINTS)) for word in _WORDS)
 _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
 
 
 def looked_at(text):
     """What a text of tests looks at."""
-    if not any(map(text.__contains__, HINTS)):
+    if not any(map(text.__contains__, _HINTS)):
         return []
     found = {state: None for word, state in _WORDS.items() if word in text}
     # Tests that set these themselves mean theirs.
@@ -373,7 +374,8 @@ class Followed:
             HANDLERS[name][2](key, value)
         self.own.clear()
         self.altered.clear()
-        self.states.clear()
+        # Its generators follow those of the tests from where these are.
+        self.states = dict.fromkeys(self.states)
 
     def tell(self, converse):
         """Has the candidate's generators follow those of the tests, once these have seeded them."""
