@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::service::SessionCommand;
+use proofbox_types::outcome::without_partial_end;
 use proofbox_types::session::Signal;
 
 /// Command that runs in a session. Dropping it ends the command.
@@ -14,27 +15,25 @@ impl Drop for Running {
     }
 }
 
-/// Text of a stream, whose characters may arrive in parts.
+/// Text of a stream of bytes that comes in pieces: a character that is cut between two of them comes with the second.
 #[derive(Default)]
-pub struct StreamText(Vec<u8>);
+pub struct TextPieces {
+    /// Beginning of a character.
+    rest: Vec<u8>,
+}
 
-impl StreamText {
-    /// Adds bytes, and returns what is whole.
+impl TextPieces {
+    /// Returns the text that is whole after this piece, with replacement characters for what is not UTF-8.
     pub fn push(&mut self, bytes: &[u8]) -> String {
-        self.0.extend_from_slice(bytes);
-        let mut whole = self.0.len();
-        if let Some(last) = self.0.utf8_chunks().last()
-            && std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none())
-        {
-            whole -= last.invalid().len();
-        }
-        let rest = self.0.split_off(whole);
-        String::from_utf8_lossy(&std::mem::replace(&mut self.0, rest)).into_owned()
+        let mut all = std::mem::take(&mut self.rest);
+        all.extend_from_slice(bytes);
+        self.rest = all.split_off(without_partial_end(&all).len());
+        String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Returns the part of a character that the stream ended with.
-    pub fn take_rest(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.0)).into_owned()
+    /// Returns the text of what is left at the end of the stream.
+    pub fn end(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned()
     }
 }
 
@@ -49,11 +48,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_stay_whole() {
-        let mut text = StreamText::default();
-        assert_eq!(text.push(b"a\xc3"), "a");
-        assert_eq!(text.push(b"\xa4b\xff"), "äb\u{fffd}");
-        assert_eq!(text.push(b"\xe2\x82"), "");
-        assert_eq!(text.take_rest(), "\u{fffd}");
+    fn a_character_is_never_cut_between_two_pieces() {
+        let text = "aé✓😀z";
+        for at in 0..=text.len() {
+            let mut pieces = TextPieces::default();
+            let (first, second) = text.as_bytes().split_at(at);
+            let joined = [pieces.push(first), pieces.push(second), pieces.end()].concat();
+            assert_eq!(joined, text, "cut at {at}");
+        }
+        let mut pieces = TextPieces::default();
+        assert_eq!([pieces.push(b"\xffa\xc3"), pieces.end()], ["\u{fffd}a", "\u{fffd}"]);
     }
 }

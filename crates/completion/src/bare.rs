@@ -33,13 +33,13 @@ impl Segment {
 /// Finds the code in unmarked text.
 pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let lines = searched(&prose.lines);
+    if languages::is_settings(lines) {
+        return Vec::new();
+    }
     let text = prose.lines.concat();
     let other = languages::recognise(lines).filter(|other| other.weight >= ENOUGH);
     // Statements that end with semicolons are those of others, though they may parse.
     let is_other = |language| language == "diff" || ends_statements(lines);
-    if languages::is_settings(lines) {
-        return Vec::new();
-    }
     let is_whole = is_whole_python(&text, prose.is_all);
     let ends_so = |line: &&str| line.trim_end().ends_with(';');
     if is_whole && other.is_none() && all_end_statements(lines) && lines.iter().any(ends_so) {

@@ -393,9 +393,13 @@ const FUNCTION_WORDS: &[&str] = &[
     "which", "will", "with", "would", "you", "your",
 ];
 
+fn is_in(sorted: &[&str], word: &str) -> bool {
+    sorted.binary_search(&word).is_ok()
+}
+
 /// Returns whether a word is one that only sentences have.
 pub(crate) fn is_function_word(word: &str) -> bool {
-    FUNCTION_WORDS.binary_search(&word).is_ok()
+    is_in(FUNCTION_WORDS, word)
 }
 
 /// Surroundings of a line.
@@ -455,17 +459,17 @@ pub(crate) fn weight(line: &str, position: Position) -> usize {
     let Words { marks, operands, names, plain, further } = counts;
     if operands + names + marks + plain + further == 0 {
         // Nothing but a name.
-        return if (is_root && PROGRAMS.contains(&head)) || (is_set && is_path) { SURE } else { 0 };
+        return if (is_root && is_in(PROGRAMS, head)) || (is_set && is_path) { SURE } else { 0 };
     }
     let is_apart = position != Position::Within;
-    let is_certain = if PROGRAMS.contains(&head) || is_path && head.len() > 2 && head.contains(char::is_alphabetic) {
+    let is_certain = if is_in(PROGRAMS, head) || is_path && head.len() > 2 && head.contains(char::is_alphabetic) {
         let most = if is_apart { 6 } else { 3 };
         let has_shape = marks + operands + further > 0 || names > 0 && plain <= 2;
-        let has_command = plain > 0 && plain <= 3 && is_apart && !INTERPRETERS.contains(&head) && !is_path;
+        let has_command = plain > 0 && plain <= 3 && is_apart && !is_in(INTERPRETERS, head) && !is_path;
         (has_shape && plain <= most) || has_command
-    } else if WORDLIKE.contains(&head) {
+    } else if is_in(WORDLIKE, head) {
         (marks + further > 0 && plain <= 3) || (operands > 0 && plain <= 2 && is_apart)
-    } else if OTHER_WORDS.contains(&head) {
+    } else if is_in(OTHER_WORDS, head) {
         false
     } else {
         is_apart
@@ -498,7 +502,7 @@ fn count<'a>(words: impl Iterator<Item = &'a str>) -> Option<Words> {
         if is_head {
             is_head = false;
             let name = word.trim_end_matches(';');
-            let is_known = PROGRAMS.contains(&name) || WORDLIKE.contains(&name) || name.starts_with("./");
+            let is_known = is_in(PROGRAMS, name) || is_in(WORDLIKE, name) || name.starts_with("./");
             if is_known {
                 counts.further += 1;
                 continue;
@@ -655,7 +659,9 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(FUNCTION_WORDS.is_sorted());
+        for list in [FUNCTION_WORDS, PROGRAMS, WORDLIKE, OTHER_WORDS, INTERPRETERS] {
+            assert!(list.is_sorted());
+        }
     }
 
     #[test]

@@ -82,13 +82,22 @@ struct ResidentPages {
     graded: Resident,
 }
 
-/// Time in which the pages that runs map are noted.
+/// Time in which the pages that some runs map are noted.
 pub(super) struct Lesson<'a>(&'a LoadedModule);
 
+tokio::task_local! {
+    /// Set in runs of a lesson: what others map meanwhile is not noted.
+    static IN_LESSON: ();
+}
+
 impl Lesson<'_> {
-    /// Returns what runs have mapped since it was last asked.
-    pub(super) fn take(&self) -> Vec<Mapped> {
-        lock(&self.0.lesson).as_mut().map(std::mem::take).unwrap_or_default()
+    /// Carries out a run, and returns what its interpreters have mapped.
+    ///
+    /// # Errors
+    /// Returns the run's error.
+    pub(super) async fn observe<T, E>(&self, run: impl Future<Output = Result<T, E>>) -> Result<Vec<Mapped>, E> {
+        IN_LESSON.scope((), run).await?;
+        Ok(lock(&self.0.lesson).as_mut().map(std::mem::take).unwrap_or_default())
     }
 
     /// Ends it, with what programs have mapped that were only run, and that were graded.
@@ -395,7 +404,9 @@ impl LoadedModule {
         const SMALL_RUNS: usize = 32;
         let Some(memory) = store.data().memory else { return };
         let Some(resident) = self.resident(is_graded) else {
-            if let Some(seen) = &mut *lock(&self.lesson) {
+            if IN_LESSON.try_with(|()| ()).is_ok()
+                && let Some(seen) = &mut *lock(&self.lesson)
+            {
                 seen.extend(pagemap::mapped_pages(memory.data_ptr(&*store), memory.data_size(&*store)));
             }
             return;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::error::E2bError;
 use super::execute::{KEEP_ALIVE, output, streamed, told};
 use super::{E2b, control, json_ascii};
-use crate::http::output::{Running, StreamText};
+use crate::http::output::{Running, TextPieces};
 use crate::service::{CommandAsked, CommandEnd, CommandEvent, CommandEvents, overflow_note};
 
 /// Runs a cell.
@@ -33,7 +33,7 @@ pub async fn execute(
 
 fn lines(cell: Running, events: CommandEvents) -> impl Stream<Item = Result<Bytes, std::io::Error>> {
     let begin = json!({"type": "number_of_executions", "execution_count": 1});
-    let state = Some((cell, events, StreamText::default(), StreamText::default(), Some(begin)));
+    let state = Some((cell, events, TextPieces::default(), TextPieces::default(), Some(begin)));
     stream::unfold(state, |state| async move {
         let (cell, mut events, mut stdout, mut stderr, begin) = state?;
         if let Some(begin) = begin {
@@ -53,7 +53,7 @@ fn lines(cell: Running, events: CommandEvents) -> impl Stream<Item = Result<Byte
                 return Some((Err(std::io::Error::other("the sandbox has ended")), None));
             }
             Some(Next::Piece(CommandEvent::Ended(end))) => {
-                let rests = [("stdout", stdout.take_rest()), ("stderr", stderr.take_rest())];
+                let rests = [("stdout", stdout.end()), ("stderr", stderr.end())];
                 let mut last: Vec<Value> =
                     rests.iter().filter(|(_, rest)| !rest.is_empty()).map(|(kind, rest)| output(kind, rest)).collect();
                 last.extend(error_of(&end));

@@ -181,21 +181,26 @@ impl Task {
 
     /// Returns the state in the form of the extension for tasks, of revision 2026-07-28.
     pub fn state(&self) -> TaskState {
-        let Snapshot { status, message, created, updated, ttl } = self.snapshot();
+        self.state_of(&self.snapshot())
+    }
+
+    fn state_of(&self, snapshot: &Snapshot) -> TaskState {
+        let Snapshot { status, message, created, updated, ttl } = snapshot;
         let status = match status {
             Status::Working => TaskStatus::Working,
             Status::Ended(_) => TaskStatus::Completed,
             Status::Cancelled => TaskStatus::Cancelled,
         };
-        let mut state = TaskState::new(self.id(), status, time(created), time(updated));
-        state.status_message = message;
-        state.with_ttl_ms(milliseconds(ttl)).with_poll_interval_ms(milliseconds(POLL_INTERVAL))
+        let mut state = TaskState::new(self.id(), status, time(*created), time(*updated));
+        state.status_message.clone_from(message);
+        state.with_ttl_ms(milliseconds(*ttl)).with_poll_interval_ms(milliseconds(POLL_INTERVAL))
     }
 
     /// Returns the state with the result, in the same form.
     pub fn detailed(&self) -> DetailedTask {
-        let state = self.state();
-        let payload = match self.snapshot().status {
+        let snapshot = self.snapshot();
+        let state = self.state_of(&snapshot);
+        let payload = match snapshot.status {
             Status::Working => TaskPayload::Working,
             Status::Ended(result) => TaskPayload::Completed { result: object(&result) },
             Status::Cancelled => TaskPayload::Cancelled,

@@ -22,7 +22,7 @@ use super::execute::{ExecuteRequest, most, program_of};
 use super::{LANGUAGE, python};
 use crate::http::AppState;
 use crate::http::body::BodyReader;
-use crate::http::output::{Running, StreamText};
+use crate::http::output::{Running, TextPieces};
 use crate::http::programs::{Failure, GOING_AWAY, Gone, ProgramLimits, Socket, until};
 use crate::service::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, OwnedSession, SessionAsked, overflow_note, script_of_words,
@@ -238,7 +238,7 @@ impl Conversation<'_> {
         mut events: CommandEvents,
         inputs: Inputs,
     ) -> Result<CommandEnd, Ended> {
-        let (mut stdout, mut stderr) = (StreamText::default(), StreamText::default());
+        let (mut stdout, mut stderr) = (TextPieces::default(), TextPieces::default());
         loop {
             tokio::select! {
                 event = events.recv() => match event {
@@ -246,8 +246,8 @@ impl Conversation<'_> {
                     Some(Next::Piece(CommandEvent::Stderr(bytes))) => self.data("stderr", stderr.push(&bytes)).await?,
                     Some(Next::Overflow(bytes)) => self.data("stderr", overflow_note(bytes)).await?,
                     Some(Next::Piece(CommandEvent::Ended(end))) => {
-                        self.data("stdout", stdout.take_rest()).await?;
-                        self.data("stderr", stderr.take_rest()).await?;
+                        self.data("stdout", stdout.end()).await?;
+                        self.data("stderr", stderr.end()).await?;
                         return Ok(end);
                     }
                     None => return Ok(CommandEnd::SessionEnded),

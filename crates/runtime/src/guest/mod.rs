@@ -69,11 +69,11 @@ async fn learn_pages(pool: &InterpreterPool, image: &LoadedImage, hash: Option<&
         let asserts = (0..4).map(|number| format!("assert add({number}, {number}) == {}", 2 * number)).collect();
         Some(PythonTests::Asserts { setup: String::new(), asserts })
     };
-    let plain = Box::pin(run(pool, program(None, false), &limits)).await.map(|_| lesson.take());
-    let in_process = Box::pin(run(pool, program(asserts(), false), &limits)).await;
-    let isolated = Box::pin(run(pool, program(asserts(), true), &limits)).await;
-    in_process.and(isolated)?;
-    lesson.end(plain?, lesson.take());
+    let observe = |tests, isolated| lesson.observe(Box::pin(run(pool, program(tests, isolated), &limits)));
+    let plain = observe(None, false).await?;
+    let mut graded = observe(asserts(), false).await?;
+    graded.extend(observe(asserts(), true).await?);
+    lesson.end(plain, graded);
     Ok(())
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn run_guest(
     role: Role,
 ) -> Result<Outcome, RunError> {
     let image = pool.image(program.image.as_deref())?;
-    // The first run in an image that is not the default one finds out, in its own slot.
+    // The first run in an image that is not the default one finds out.
     learn_pages(pool, image, program.image.as_deref()).await?;
     let began = Instant::now();
     let live = pool.count_live();

@@ -28,7 +28,7 @@ const FORMAT: u8 = 3;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
 /// Number of pages looked at between two yields.
-const PAGES_AT_ONCE: usize = 2048;
+pub(super) const PAGES_AT_ONCE: usize = 2048;
 
 /// A checkpoint that can't be made or loaded.
 #[derive(Debug, thiserror::Error)]

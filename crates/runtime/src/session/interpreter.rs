@@ -4,6 +4,7 @@
 //! heed that within [`GRACE`] is stopped for good.
 
 use std::future::Future;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -14,6 +15,7 @@ use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
 
 use super::call_state::{CallState, GRACE};
 use super::cell::{CellReporter, error_of};
+use super::checkpoint::PAGES_AT_ONCE;
 use super::interrupt::{Interrupt, Reason, SignalWords, Window};
 use super::output::{OutputStream, Sink};
 use super::script::RunScript;
@@ -263,32 +265,39 @@ impl Interpreter {
     ///
     /// # Errors
     /// Returns an error when the kernel does not tell.
-    pub fn own_pages(&self) -> std::io::Result<Vec<std::ops::Range<usize>>> {
+    pub fn own_pages(&self) -> std::io::Result<Vec<Range<usize>>> {
         let mapped = pagemap::mapped_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))?;
         Ok(mapped.own)
     }
 
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
-    /// that were written to and put back. Where few have been added since the last time, they are not looked at.
-    pub fn share_unchanged(&mut self, pristine: &Pristine) {
+    /// that were written to and put back. Where few have been added since the last time, they are not looked at; others
+    /// get their turns meanwhile.
+    pub async fn share_unchanged(&mut self, pristine: &Pristine) {
         let Ok(own) = self.own_pages() else { return };
         let count: usize = own.iter().map(ExactSizeIterator::len).sum();
-        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES {
+        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 2) {
             return;
         }
-        let mut unchanged: Vec<std::ops::Range<usize>> = Vec::new();
-        pristine.with_memory(|image| {
-            let memory = self.memory.data(&self.store);
-            for page in own.into_iter().flatten() {
-                if pagemap::page_of(memory, page) != pagemap::page_of(image, page) {
-                    continue;
+        let all: Vec<usize> = own.into_iter().flatten().collect();
+        let mut unchanged: Vec<Range<usize>> = Vec::new();
+        for some in all.chunks(PAGES_AT_ONCE) {
+            pristine.with_memory(|image| {
+                let memory = self.memory.data(&self.store);
+                for &page in some {
+                    if pagemap::page_of(memory, page) != pagemap::page_of(image, page) {
+                        continue;
+                    }
+                    match unchanged.last_mut() {
+                        Some(last) if last.end == page => last.end += 1,
+                        _ => unchanged.push(page..page + 1),
+                    }
                 }
-                match unchanged.last_mut() {
-                    Some(last) if last.end == page => last.end += 1,
-                    _ => unchanged.push(page..page + 1),
-                }
+            });
+            if count > PAGES_AT_ONCE {
+                tokio::task::yield_now().await;
             }
-        });
+        }
         self.compared_pages = count - unchanged.iter().map(ExactSizeIterator::len).sum::<usize>();
         let memory = self.memory.data_mut(&mut self.store);
         for pages in unchanged {

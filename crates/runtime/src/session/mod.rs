@@ -258,7 +258,7 @@ impl Session {
         if outcome.lost {
             *place = None;
         } else if let Some(pristine) = self.session_context.image.module.known_pristine() {
-            interpreter.share_unchanged(pristine);
+            interpreter.share_unchanged(pristine).await;
         }
         Ok(outcome)
     }

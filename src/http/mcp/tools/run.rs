@@ -1,7 +1,6 @@
 //! `run_python` and `run_command`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rmcp::model::ContentBlock;
 use rmcp::schemars::JsonSchema;
@@ -11,14 +10,15 @@ use super::{Answer, files_of};
 use crate::http::error::ApiError;
 use crate::http::mcp::call::{Call, Doing, ToolError};
 use crate::http::mcp::text::{MAX_MESSAGE_BYTES, MAX_TEXT_BYTES, cut, stream};
+use crate::http::output::Running;
 use crate::service::{
     CallEvent, CallItem, CellAsked, CellExecution, CommandAsked, CommandEnd, CommandEvent, CommandEvents,
-    OutputRetention, SessionAsked, SessionCommand, SessionError,
+    OutputRetention, SessionAsked, SessionError,
 };
 use proofbox_memory::Next;
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{CellEvent, Command, DEFAULT_CONTEXT, Display, FileAsk, Signal, Stdin};
+use proofbox_types::session::{CellEvent, Command, DEFAULT_CONTEXT, Display, FileAsk, Stdin};
 use proofbox_types::status::{FailureClass, Status};
 
 /// Images in one result, and their size in base64, in bytes.
@@ -134,7 +134,7 @@ pub async fn python(call: &Call, arguments: PythonArguments) -> Result<Answer, T
         files,
         ..SessionAsked::default()
     };
-    let session = call.service.sessions.open_owned(asked).await?;
+    let session = call.run(call.service.sessions.open_owned(asked), &Doing::new("opening")).await?;
     let ran = cell(call, session.id(), code, timeout).await;
     session.end().await;
     answer_of(ran?, None)
@@ -237,15 +237,6 @@ impl Shown {
     }
 }
 
-/// Command that ends when its call does.
-struct Foreground(Arc<SessionCommand>);
-
-impl Drop for Foreground {
-    fn drop(&mut self) {
-        self.0.kill(Signal::Kill);
-    }
-}
-
 /// Runs a command in a session.
 pub async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer, ToolError> {
     let CommandArguments { session, command, cwd, stdin, timeout } = arguments;
@@ -268,11 +259,11 @@ pub async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer,
     let doing = Doing::new("running");
     let work = async {
         let (command, mut events) = call.service.sessions.start_command(id, asked).await?;
-        let command = Foreground(command);
+        let command = Running(command);
         wait(&mut events, &doing).await;
         Ok::<_, SessionError>(command)
     };
-    let Foreground(command) = &call.run(work, &doing).await?;
+    let Running(command) = &call.run(work, &doing).await?;
     let progress = command.progress();
     let (exit_code, class) = match progress.end {
         Some(CommandEnd::Exited(outcome)) => (outcome.exit_code, outcome.class),

@@ -133,7 +133,10 @@ pub async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolE
         from_checkpoint: from_checkpoint.transpose()?,
         ..SessionAsked::default()
     };
-    let info = call.run(call.service.sessions.open(asked), &Doing::new("opening")).await?;
+    // A call that is cancelled meanwhile leaves no session behind.
+    let session = call.run(call.service.sessions.open_owned(asked), &Doing::new("opening")).await?;
+    let info = call.service.sessions.info(session.id())?;
+    session.release();
     Answer::new(session_of(call, &info))
 }
 

@@ -16,11 +16,12 @@ use utoipa::ToSchema;
 
 use super::super::answer::ErrorBody;
 use super::super::request::checked_env;
-use super::stream::{Form, KEEP_ALIVE, TextPieces};
+use super::stream::{Form, KEEP_ALIVE};
 use super::{own_session, time};
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
+use crate::http::output::{Running, TextPieces};
 use crate::service::{
     CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
     SessionCommand, SessionError, script_of_words,
@@ -229,15 +230,6 @@ fn asked_of(request: CommandRequest) -> Result<CommandAsked, ApiError> {
     })
 }
 
-/// Command that ends when its caller goes away.
-struct Foreground(Arc<SessionCommand>);
-
-impl Drop for Foreground {
-    fn drop(&mut self) {
-        self.0.kill(Signal::Kill);
-    }
-}
-
 /// Runs a command in a session.
 #[utoipa::path(
     post,
@@ -265,7 +257,7 @@ pub async fn start(
     if is_background {
         return Ok((StatusCode::CREATED, Json(answer_of(id, &command))).into_response());
     }
-    let foreground = Foreground(Arc::clone(&command));
+    let foreground = Running(Arc::clone(&command));
     match Form::of(&headers) {
         Form::Whole => {
             wait(&mut events).await;
@@ -295,7 +287,7 @@ struct Following {
     stdout: TextPieces,
     stderr: TextPieces,
     /// Guard of a command that ends with this stream.
-    _foreground: Option<Foreground>,
+    _foreground: Option<Running>,
 }
 
 /// Streams the output that there is already, and then the events of a command to its end.
@@ -305,7 +297,7 @@ fn told(
     (stdout, stderr): (Captured, Captured),
     events: CommandEvents,
     form: Form,
-    foreground: Option<Foreground>,
+    foreground: Option<Running>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let begin = form.piece("begin", json!({"id": command.number().to_string()}));
     let mut following = Following {
