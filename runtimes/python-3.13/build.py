@@ -252,7 +252,7 @@ def freeze_library(build, folder):
     folder.mkdir(parents=True, exist_ok=True)
     build.run(
         "compiling the standard library",
-        [build.work / "native/python", "-I", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
+        [build.work / "native/python", "-sP", HERE / "freeze.py", "--library", build.work / "trees/python/Lib",
          "--guest", HERE / "guest", "--time-zones", stored(build.archive("tzdata"), folder),
          *(word for name in PACKAGES for word in ("--package", stored(build.archive(name), folder))),
          "--tree", build.work / "numpy/python",

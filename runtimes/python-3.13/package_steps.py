@@ -86,7 +86,7 @@ def make_packages(build, folder):
         shutil.copytree(library.python_folder(build) / "data", tree, dirs_exist_ok=True)
     build.run(
         "compiling the packages",
-        [build.work / "native/python", "-I", build.recipe / "compile_packages.py", "--tree", tree, "--shown-as", DIRECTORY,
+        [build.work / "native/python", "-sP", build.recipe / "compile_packages.py", "--tree", tree, "--shown-as", DIRECTORY,
          "--jobs", build.jobs],
     )
     for path, source in frozen_sources(build):

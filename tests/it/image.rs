@@ -1,5 +1,6 @@
 //! The image in the cache is verified before it is loaded, and made again when it is not what it should be.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::harness::{Server, proofbox};
+use crate::tools::{cache, root, succeed};
 
 /// A cache of its own with a copy of the image that this binary runs.
 pub struct Cache {
@@ -80,6 +82,54 @@ fn the_image_names_no_directory_that_it_was_made_in() {
     let found = image.windows(made_in.len()).position(|bytes| bytes == made_in);
     let shown = found.map(|at| String::from_utf8_lossy(&image[at.saturating_sub(60)..at + 60]).into_owned());
     assert_eq!(shown, None);
+}
+
+/// Byte code is the same whatever each process compiled before and however many there are. `networkx` has modules in which
+/// shared constants show it.
+#[test]
+fn the_byte_code_of_packages_does_not_depend_on_the_number_of_processes() {
+    const UNPACK: &str = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])";
+    let python = cache().join("build/native/python");
+    let sources = std::fs::read_dir(cache().join("build/sources")).expect("`proofbox runtime build` makes it");
+    let wheels: Vec<PathBuf> = sources
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("networkx-"))
+        })
+        .collect();
+    assert!(!wheels.is_empty(), "the sources of the image have no networkx");
+    let compiled = [1, 2, 3, 5].map(|processes| {
+        let directory = tempfile::tempdir().expect("a directory");
+        for wheel in &wheels {
+            succeed("unzip", Command::new(&python).args(["-c", UNPACK]).arg(wheel).arg(directory.path()));
+        }
+        let mut command = Command::new(&python);
+        command.env("PYTHONHASHSEED", "0").arg("-sP").arg(root().join("runtimes/python-3.13/compile_packages.py"));
+        command.arg("--tree").arg(directory.path()).args(["--shown-as", "/packages", "--jobs", &processes.to_string()]);
+        succeed("the compilation", &mut command);
+        let mut files = BTreeMap::new();
+        collect(directory.path(), directory.path(), &mut files);
+        assert!(files.len() > 500, "{} files", files.len());
+        files
+    });
+    for other in &compiled[1..] {
+        let differing: Vec<_> =
+            compiled[0].iter().filter(|(name, bytes)| other.get(*name) != Some(*bytes)).map(|(name, _)| name).collect();
+        assert!(differing.is_empty(), "{differing:?}");
+    }
+}
+
+/// The contents of the files in `directory`, by their paths from `root`.
+fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else {
+            let content = std::fs::read(&path).expect("a file");
+            files.insert(path.strip_prefix(root).expect("a part of it").to_owned(), content);
+        }
+    }
 }
 
 #[test]
