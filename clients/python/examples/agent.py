@@ -20,7 +20,7 @@ from proofbox.smolagents import ProofboxExecutor
 
 @tool
 def exchange_rate(currency: str) -> float:
-    """What one euro is worth.
+    """Returns what one euro is worth.
 
     Args:
         currency: the currency's code, as USD

@@ -39,7 +39,7 @@ def agent_with(executor: Any, steps: Sequence[str], tools: Sequence[Tool] = (), 
 
 
 def steps_of(agent: CodeAgent) -> list[ActionStep]:
-    """What the agent did."""
+    """Returns the action steps in the agent's memory."""
     return [step for step in agent.memory.steps if isinstance(step, ActionStep)]
 
 

@@ -54,7 +54,7 @@ def lines(*objects: Any, cut: bool = False) -> Act:
 
 
 def void(_: object) -> None:
-    """Nothing."""
+    """Reads an answer without content."""
 
 
 class ScriptedService:

@@ -1,4 +1,4 @@
-"""All calls of /v1 but those of sessions, through both clients, against a live service."""
+"""Calls of /v1 but those of sessions, through both clients, against a live service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a call is repeated, when it must not be, and how errors are told."""
+"""Repetition of calls: which are repeated, which must not be, and how errors are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call sends, and how its answer is read. Nothing here does input or output: both clients send these."""
+"""Requests of each call, and readers of the answers. Nothing here does input or output: both clients send these."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ HOME = "/home/user"
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """A successful answer."""
+    """Successful answer of the service: status, headers and body."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body."""
+        """Parses the body. Raises `ProtocolError` where it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ class Call(Generic[T]):
     least_timeout: float = 0.0
 
     def headers(self) -> dict[str, str]:
-        """The request's headers."""
+        """Headers of the request: `Accept`, `Content-Type` and those of the call."""
         headers = {"Accept": self.accept, **self.extra_headers}
         if self.content_type is not None:
             headers["Content-Type"] = self.content_type

@@ -1,4 +1,4 @@
-"""What each call of a session's commands sends, and how its answer is read; and how their streams are read."""
+"""Requests of a session's commands, and readers of their answers and streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _body(command: str | Sequence[str], options: CommandOptions, background: boo
 
 
 def run_command(session_id: str, command: str | Sequence[str], options: CommandOptions) -> Call[None]:
-    """Answered in lines."""
+    """Runs a command; the answer comes in lines, as the command writes."""
     body = _body(command, options, background=False)
     call = _json_call("POST", _session(session_id, "/commands"), _nothing, body, repeatable=False)
     return dataclasses.replace(call, accept=NDJSON)

@@ -1,4 +1,4 @@
-"""What each call of jobs and statistics sends, and how its answer is read."""
+"""Requests of jobs and statistics, and readers of their answers."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Closeable(Protocol):
-    """What can be left."""
+    """Resource that `async with` closes."""
 
     async def close(self) -> None:
-        """Leaves it."""
+        """Releases what was opened."""
 
 
 C = TypeVar("C", bound=Closeable)

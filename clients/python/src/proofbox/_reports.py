@@ -1,4 +1,4 @@
-"""What a language model is told of a step that failed: class, line, message, and what to do about it."""
+"""Reports of a failed step to a language model: class, line, message, and what to do about it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _place(error: SnippetError, code: str) -> str:
 
 
 def _frames(error: SnippetError) -> str:
-    """Where it came from, when that is not a line of the step itself."""
+    """Returns the traceback of an error, where that did not come from a line of the step itself, else ""."""
     if len(error.traceback) < 2:
         return ""
     frames = error.traceback if len(error.traceback) <= 6 else error.traceback[-6:]

@@ -1,4 +1,4 @@
-"""When a call is sent again. Both clients ask this; it does no input or output and looks at no clock but its own."""
+"""Rules for sending a call again. Both clients use them; no input or output here, and no clock but its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LASTING = frozenset({"no_receipt_key"})
 
 @dataclasses.dataclass(frozen=True)
 class Retries:
-    """How often and how long a call is tried again: while its `timeout` lasts.
+    """Number of attempts and waits between them: a call is tried again while its `timeout` lasts.
 
     A call is repeated when the service refused it for now (429, 503) or could not be reached. One that changes
     something is never repeated once it may have been carried out.
@@ -48,7 +48,7 @@ class Attempts:
 
     @property
     def remaining(self) -> float:
-        """Seconds left."""
+        """Returns the seconds left until the deadline."""
         return self._deadline - time.monotonic()
 
     def check(self) -> None:
@@ -57,7 +57,7 @@ class Attempts:
             self.out_of_time(None)
 
     def out_of_time(self, cause: BaseException | None) -> NoReturn:
-        """Raises `DeadlineExceeded`."""
+        """Raises `DeadlineExceeded` from `cause`, with a text that says whether the call may have been carried out."""
         text = f"{self._call.method} {self._call.path} was not done within {self._timeout:g} seconds"
         if not self._call.repeatable:
             text += "; it may have been carried out"
@@ -145,6 +145,6 @@ def base_url(url: str | None) -> str:
 
 
 def headers(api_key: str | None) -> dict[str, str]:
-    """What every request carries."""
+    """Returns the headers of every request: `Authorization`, where there is a key."""
     key = api_key or os.environ.get("PROOFBOX_API_KEY")
     return {"Authorization": f"Bearer {key}"} if key else {}

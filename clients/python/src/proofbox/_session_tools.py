@@ -28,7 +28,7 @@ class SessionTools:
         return self._given
 
     def all(self) -> list[Callable[..., str]]:
-        """The tools."""
+        """Returns the four tools: `run_python`, `run_command`, `write_file`, `read_file`."""
         return [self.run_python, self.run_command, self.write_file, self.read_file]
 
     def run_python(self, code: str) -> str:

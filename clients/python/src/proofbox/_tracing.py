@@ -92,7 +92,7 @@ def step(code: str, final_answer: str) -> Iterator[Callable[[Execution], None]]:
 
 
 def _attributes(done: Execution) -> dict[str, Any]:
-    """What the span of a step has of its answer."""
+    """Returns the attributes that a step's answer gives its span."""
     blocking = [] if done.policy is None else [found for found in done.policy.findings if found.action == "block"]
     found = {
         "gen_ai.tool.call.id": done.id,

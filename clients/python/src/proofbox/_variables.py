@@ -26,7 +26,7 @@ DIRECTORY = "/tmp/.proofbox"
 
 @functools.cache
 def modules() -> dict[str, str]:
-    """What is put into the sandbox, by path."""
+    """Returns the modules that are put into the sandbox, by path."""
     root = importlib.resources.files(__package__)
     sandbox = root / "sandbox"
     return {
@@ -92,7 +92,7 @@ class Held:
 
     @classmethod
     def of(cls, done: Execution) -> Held:
-        """What `asking` gave. Raises `CodeFailed`."""
+        """Reads the answer to the code of `asking`. Raises `CodeFailed` where that failed."""
         given = done.check().result
         if not isinstance(given, tuple) or len(given) != 3 or not isinstance(given[0], str):
             raise ProtocolError("the sandbox gave something else for a value")
@@ -114,7 +114,7 @@ class Held:
         self._left -= len(part)
 
     def text(self) -> str:
-        """The whole."""
+        """Returns all pieces joined."""
         return "".join(self._parts)
 
 
@@ -138,6 +138,6 @@ def check_sent(done: Execution) -> None:
 
 
 def lacks_modules(execution: Execution) -> bool:
-    """Whether a cell failed because the modules are not there (yet, or any more)."""
+    """Returns whether a cell failed because the modules are not there (yet, or any more)."""
     error = execution.error
     return error is not None and error.type == "ModuleNotFoundError" and "proofbox_" in error.message

@@ -60,7 +60,7 @@ class AsyncClient:
 
     @property
     def url(self) -> str:
-        """The service's address."""
+        """Base address of the service."""
         return self._transport.url
 
     async def close(self) -> None:
@@ -121,16 +121,16 @@ class AsyncClient:
         until: datetime.datetime | None = None,
         interval: str | None = None,
     ) -> Stats:
-        """What submissions say together: grouped by labels, of those that have these `labels`, by `interval` of time
+        """Returns statistics of submissions: of those with these `labels`, grouped by labels, by `interval` of time
         (`minute`, `hour`, `day`)."""
         return await self._transport.send(_job_calls.stats(group_by, labels or {}, since, until, interval))
 
     async def runtime(self) -> Runtime:
-        """What snippets run in, and what they can import."""
+        """Describes the interpreter that runs snippets, and the packages that they can import."""
         return await self._transport.send(_calls.runtime())
 
     async def policies(self) -> list[Policy]:
-        """The policy packs."""
+        """Returns the policy packs, each with its limits and rules."""
         return await self._transport.send(_calls.policies())
 
     async def receipts_key(self) -> ReceiptsKey:
@@ -165,7 +165,7 @@ class AsyncClient:
         return AsyncSession(self._transport, await self._transport.send(_calls.get_session(session_id)))
 
     async def sessions(self, *, page: int | None = None) -> AsyncIterator[SessionInfo]:
-        """All sessions, `page` of them with each request."""
+        """Iterates over all sessions, and asks for `page` of them at a time."""
         after: str | None = None
         while True:
             found, after = await self._transport.send(_calls.list_sessions(page, after))
@@ -175,15 +175,15 @@ class AsyncClient:
                 return
 
     async def delete_session(self, session_id: str) -> None:
-        """Ends a session."""
+        """Ends the session with this id."""
         await self._transport.send(_calls.delete_session(session_id))
 
     async def checkpoints(self) -> list[Checkpoint]:
-        """All checkpoints."""
+        """Returns all checkpoints of this key."""
         return await self._transport.send(_calls.list_checkpoints())
 
     async def delete_checkpoint(self, checkpoint_id: str) -> None:
-        """Deletes a checkpoint."""
+        """Deletes the checkpoint with this id."""
         await self._transport.send(_calls.delete_checkpoint(checkpoint_id))
 
 
@@ -219,7 +219,7 @@ class AsyncSuiteRun:
             raise ConnectionFailed("the service's answer ended before the suite did", may_have_run=True)
 
     async def collect(self) -> tuple[list[Execution], SuiteReport]:
-        """All answers, and the report."""
+        """Awaits all answers, and returns them with the report."""
         answers = [answer async for answer in self]
         assert self.report is not None
         return answers, self.report

@@ -73,7 +73,7 @@ class AsyncCommand:
         return f"<proofbox command {self.id} of session {self._session_id}>"
 
     async def output(self) -> CommandResult:
-        """Its state and its output so far."""
+        """Returns the command's state and its output so far, without waiting for its end."""
         result = await self._transport.send(calls.get_command(self._session_id, self.id))
         self.info = result
         return result

@@ -1,4 +1,4 @@
-"""Jobs, awaited."""
+"""Asynchronous client of jobs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AsyncJobs:
         return AsyncJob(self._transport, await self._transport.send(_job_calls.get(job_id)))
 
     async def list(self, *, state: str | None = None, page: int | None = None) -> AsyncIterator[JobInfo]:
-        """All jobs, the newest first, `page` of them with each request."""
+        """Iterates over all jobs, the newest first, and asks for `page` of them at a time."""
         after: str | None = None
         while True:
             found, after = await self._transport.send(_job_calls.list_jobs(state, page, after))
@@ -74,7 +74,7 @@ class AsyncJob:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Identifier of the job."""
         return self.info.id
 
     async def refresh(self) -> JobInfo:
@@ -92,8 +92,9 @@ class AsyncJob:
         return self.info
 
     async def results(self, *, follow: bool = True, after: int = 0, silence: float = 900.0) -> AsyncIterator[Execution]:
-        """Its results in the order in which they came, without the first `after`; with `follow`, as they come to its
-        end. A stream that breaks off is taken up where it was. `silence`: how long no result may come.
+        """Iterates over the results in the order in which they came, without the first `after`; with `follow`, as they
+        come until the job ends. A stream that breaks off is taken up where it was. `silence`: longest time without a
+        result, in seconds.
         """
         while True:
             try:
@@ -110,7 +111,7 @@ class AsyncJob:
                 return
 
     async def report(self) -> SuiteReport:
-        """What its results say together, as far as they are there."""
+        """Returns the report on the results that are there so far."""
         return await self._transport.send(_job_calls.report(self.id))
 
     async def report_page(self) -> str:

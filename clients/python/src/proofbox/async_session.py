@@ -29,7 +29,7 @@ class AsyncSession:
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Identifier of the session."""
         return self.info.id
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class AsyncSession:
             await self._transport.send(_calls.delete_session(self.id))
 
     async def refresh(self) -> SessionInfo:
-        """What the service says of the session now."""
+        """Asks the service for the session's present state, and keeps it as `info`."""
         self.info = await self._transport.send(_calls.get_session(self.id))
         return self.info
 
@@ -189,7 +189,7 @@ class AsyncSessionFiles:
         return await self._transport.send(_calls.write_file(self._id, path, data))
 
     async def list(self, path: str = ".", *, depth: int | None = None) -> list[Entry]:
-        """What is in a directory, and `depth` levels below."""
+        """Lists a directory, and `depth` levels below it."""
         return await self._transport.send(_calls.list_files(self._id, path, depth))
 
     async def stat(self, path: str) -> Entry:
@@ -197,7 +197,7 @@ class AsyncSessionFiles:
         return await self._transport.send(_calls.stat_file(self._id, path))
 
     async def exists(self, path: str) -> bool:
-        """Whether there is something at this path."""
+        """Returns whether there is a file or directory at this path."""
         try:
             await self.stat(path)
         except NotFound as error:
@@ -211,11 +211,11 @@ class AsyncSessionFiles:
         await self._transport.send(_calls.remove_file(self._id, path, recursive))
 
     async def make_dir(self, path: str) -> Entry:
-        """Makes a directory."""
+        """Makes a directory, and returns its entry."""
         return await self._transport.send(_calls.change_files(self._id, {"make_directory": path}))
 
     async def move(self, source: str, target: str) -> Entry:
-        """Moves or renames."""
+        """Moves or renames a file or directory, and returns its new entry."""
         return await self._transport.send(_calls.change_files(self._id, {"move": {"from": source, "to": target}}))
 
     def watch(self, path: str = ".", *, recursive: bool = False, silence: float = 60.0) -> Opening[AsyncFileWatch]:
@@ -229,7 +229,7 @@ class AsyncSessionFiles:
 
 
 class AsyncCellStream:
-    """What a running cell does: iterate over its events, then look at `answer`."""
+    """Events of a running cell: iterate over them, then look at `answer`."""
 
     def __init__(self, stream: AsyncLineStream, timeout: float | None = None) -> None:
         self._stream = stream
@@ -294,7 +294,7 @@ class AsyncFileWatch:
                 yield FileEvent.of(line)
 
     async def close(self) -> None:
-        """Stops watching."""
+        """Stops watching for changes of files."""
         await self._stream.close()
 
     async def __aenter__(self) -> AsyncFileWatch:

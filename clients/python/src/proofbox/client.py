@@ -58,7 +58,7 @@ class Client:
 
     @property
     def url(self) -> str:
-        """The service's address."""
+        """Base address of the service."""
         return self._transport.url
 
     def close(self) -> None:
@@ -115,16 +115,16 @@ class Client:
         until: datetime.datetime | None = None,
         interval: str | None = None,
     ) -> Stats:
-        """What submissions say together: grouped by labels, of those that have these `labels`, by `interval` of time
+        """Returns statistics of submissions: of those with these `labels`, grouped by labels, by `interval` of time
         (`minute`, `hour`, `day`)."""
         return self._transport.send(_job_calls.stats(group_by, labels or {}, since, until, interval))
 
     def runtime(self) -> Runtime:
-        """What snippets run in, and what they can import."""
+        """Describes the interpreter that runs snippets, and the packages that they can import."""
         return self._transport.send(_calls.runtime())
 
     def policies(self) -> list[Policy]:
-        """The policy packs."""
+        """Returns the policy packs, each with its limits and rules."""
         return self._transport.send(_calls.policies())
 
     def receipts_key(self) -> ReceiptsKey:
@@ -152,7 +152,7 @@ class Client:
         return Session(self._transport, self._transport.send(_calls.get_session(session_id)))
 
     def sessions(self, *, page: int | None = None) -> Iterator[SessionInfo]:
-        """All sessions, `page` of them with each request."""
+        """Iterates over all sessions, and asks for `page` of them at a time."""
         after: str | None = None
         while True:
             found, after = self._transport.send(_calls.list_sessions(page, after))
@@ -161,15 +161,15 @@ class Client:
                 return
 
     def delete_session(self, session_id: str) -> None:
-        """Ends a session."""
+        """Ends the session with this id."""
         self._transport.send(_calls.delete_session(session_id))
 
     def checkpoints(self) -> list[Checkpoint]:
-        """All checkpoints."""
+        """Returns all checkpoints of this key."""
         return self._transport.send(_calls.list_checkpoints())
 
     def delete_checkpoint(self, checkpoint_id: str) -> None:
-        """Deletes a checkpoint."""
+        """Deletes the checkpoint with this id."""
         self._transport.send(_calls.delete_checkpoint(checkpoint_id))
 
 
@@ -191,7 +191,7 @@ class SuiteRun:
             raise ConnectionFailed("the service's answer ended before the suite did", may_have_run=True)
 
     def collect(self) -> tuple[list[Execution], SuiteReport]:
-        """All answers, and the report."""
+        """Waits for all answers, and returns them with the report."""
         answers = list(self)
         assert self.report is not None
         return answers, self.report

@@ -79,7 +79,8 @@ def compute(
 
 
 def _result(done: Execution, task: int, number: int) -> dict[str, Any]:
-    """How a candidate ended, in the metric's words."""
+    """Returns a candidate's result as the metric words it. Raises `ProofboxError` where the service could not grade
+    it."""
     if done.status == "infrastructure_error":
         raise ProofboxError(f"the service could not grade candidate {number} of problem {task}: {done.execution_id}")
     words = "passed"

@@ -37,7 +37,7 @@ class ProofboxSandbox(BaseSandbox):
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Identifier of the session."""
         return self.session.id
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
@@ -74,7 +74,7 @@ class ProofboxSandbox(BaseSandbox):
         return None
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Reads files."""
+        """Reads the files at `paths`, each with its content or its error."""
         return [self._read(path) for path in paths]
 
     def _read(self, path: str) -> FileDownloadResponse:

@@ -1,4 +1,4 @@
-"""What can go wrong in a call. All of it is a `ProofboxError`; a snippet that fails is no error but an answer."""
+"""Errors of calls. All are a `ProofboxError`; a snippet that fails is no error but an answer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DeadlineExceeded(ProofboxError, TimeoutError):
 
 
 class ProtocolError(ProofboxError):
-    """What was received is not what the contract says: perhaps it is another service that answers."""
+    """Answer that breaks the contract: perhaps another service answers at this address."""
 
 
 class VariableError(ProofboxError, TypeError):
@@ -105,19 +105,19 @@ class InvalidRequest(ServiceError):
 
 
 class TooLarge(InvalidRequest):
-    """413"""
+    """413: the request exceeds a limit on sizes."""
 
 
 class Unauthenticated(ServiceError):
-    """401"""
+    """401: no key, or one that the service does not know."""
 
 
 class NotAllowed(ServiceError):
-    """403"""
+    """403: the key may not do this."""
 
 
 class NotFound(ServiceError):
-    """404"""
+    """404: no such session, job, file or route."""
 
 
 class SessionNotFound(NotFound):
@@ -125,7 +125,7 @@ class SessionNotFound(NotFound):
 
 
 class Conflict(ServiceError):
-    """409"""
+    """409: the state of the resource does not allow this."""
 
 
 class Busy(ServiceError):
@@ -137,7 +137,7 @@ class Unavailable(ServiceError):
 
 
 class InternalError(ServiceError):
-    """Any other 5xx: a fault of the service."""
+    """5xx but those above: a fault of the service."""
 
 
 _BY_STATUS: dict[int, type[ServiceError]] = {

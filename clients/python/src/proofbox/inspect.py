@@ -110,7 +110,7 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
             raise
 
     async def close(self) -> None:
-        """Deletes the session."""
+        """Deletes the session, and closes the client."""
         try:
             await self.session.close()
         finally:
@@ -226,7 +226,7 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
     async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        """Reads a file."""
+        """Reads a file, as text or as bytes. Raises the errors that inspect expects."""
         with _translated(file):
             await self._require(file, "r")
             entry = await self.session.files.stat(file)
@@ -237,7 +237,7 @@ class ProofboxSandboxEnvironment(SandboxEnvironment):
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether a command can be given it as text."""
+    """Returns whether a command can be given the content as text."""
     try:
         return "\0" not in data.decode()
     except UnicodeDecodeError:

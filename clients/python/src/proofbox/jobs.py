@@ -54,7 +54,7 @@ class Jobs:
         return Job(self._transport, self._transport.send(_job_calls.get(job_id)))
 
     def list(self, *, state: str | None = None, page: int | None = None) -> Iterator[JobInfo]:
-        """All jobs, the newest first, `page` of them with each request."""
+        """Iterates over all jobs, the newest first, and asks for `page` of them at a time."""
         after: str | None = None
         while True:
             found, after = self._transport.send(_job_calls.list_jobs(state, page, after))
@@ -72,7 +72,7 @@ class Job:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Identifier of the job."""
         return self.info.id
 
     def refresh(self) -> JobInfo:
@@ -90,8 +90,9 @@ class Job:
         return self.info
 
     def results(self, *, follow: bool = True, after: int = 0, silence: float = 900.0) -> Iterator[Execution]:
-        """Its results in the order in which they came, without the first `after`; with `follow`, as they come to its
-        end. A stream that breaks off is taken up where it was. `silence`: how long no result may come.
+        """Iterates over the results in the order in which they came, without the first `after`; with `follow`, as they
+        come until the job ends. A stream that breaks off is taken up where it was. `silence`: longest time without a
+        result, in seconds.
         """
         while True:
             try:
@@ -107,7 +108,7 @@ class Job:
                 return
 
     def report(self) -> SuiteReport:
-        """What its results say together, as far as they are there."""
+        """Returns the report on the results that are there so far."""
         return self._transport.send(_job_calls.report(self.id))
 
     def report_page(self) -> str:

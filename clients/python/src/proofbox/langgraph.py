@@ -68,7 +68,7 @@ class SandboxNode:
 
     @property
     def tools(self) -> list[BaseTool]:
-        """All tools, for `bind_tools` of the model."""
+        """Returns the tools of the session and further ones, for `bind_tools` of the model."""
         return list(ToolNode([*_tools(SessionTools(None)), *self._more]).tools_by_name.values())
 
     def __call__(self, state: SandboxState, config: RunnableConfig) -> dict[str, Any] | list[Any]:

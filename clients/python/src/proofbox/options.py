@@ -1,4 +1,4 @@
-"""What calls can be given, as keyword arguments. docs/reference/execute.md says what each means."""
+"""Options of calls, as keyword arguments. docs/reference/execute.md says what each means."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Identifier of the session."""
         return self.info.id
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class Session:
             self._transport.send(_calls.delete_session(self.id))
 
     def refresh(self) -> SessionInfo:
-        """What the service says of the session now."""
+        """Asks the service for the session's present state, and keeps it as `info`."""
         self.info = self._transport.send(_calls.get_session(self.id))
         return self.info
 
@@ -184,7 +184,7 @@ class SessionFiles:
         return self._transport.send(_calls.write_file(self._id, path, data))
 
     def list(self, path: str = ".", *, depth: int | None = None) -> list[Entry]:
-        """What is in a directory, and `depth` levels below."""
+        """Lists a directory, and `depth` levels below it."""
         return self._transport.send(_calls.list_files(self._id, path, depth))
 
     def stat(self, path: str) -> Entry:
@@ -192,7 +192,7 @@ class SessionFiles:
         return self._transport.send(_calls.stat_file(self._id, path))
 
     def exists(self, path: str) -> bool:
-        """Whether there is something at this path."""
+        """Returns whether there is a file or directory at this path."""
         try:
             self.stat(path)
         except NotFound as error:
@@ -206,11 +206,11 @@ class SessionFiles:
         self._transport.send(_calls.remove_file(self._id, path, recursive))
 
     def make_dir(self, path: str) -> Entry:
-        """Makes a directory."""
+        """Makes a directory, and returns its entry."""
         return self._transport.send(_calls.change_files(self._id, {"make_directory": path}))
 
     def move(self, source: str, target: str) -> Entry:
-        """Moves or renames."""
+        """Moves or renames a file or directory, and returns its new entry."""
         return self._transport.send(_calls.change_files(self._id, {"move": {"from": source, "to": target}}))
 
     def watch(self, path: str = ".", *, recursive: bool = False, silence: float = 60.0) -> FileWatch:
@@ -220,7 +220,7 @@ class SessionFiles:
 
 
 class CellStream:
-    """What a running cell does: iterate over its events, then look at `answer`."""
+    """Events of a running cell: iterate over them, then look at `answer`."""
 
     def __init__(self, stream: LineStream, timeout: float | None = None) -> None:
         self._stream = stream
@@ -285,7 +285,7 @@ class FileWatch:
                 yield FileEvent.of(line)
 
     def close(self) -> None:
-        """Stops watching."""
+        """Stops watching for changes of files."""
         self._stream.close()
 
     def __enter__(self) -> FileWatch:

@@ -182,7 +182,7 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         return CodeOutput(output=_output(done), logs=logs, is_final_answer=False)
 
     def __call__(self, code_action: str) -> CodeOutput:
-        """Runs a step."""
+        """Runs a step of the agent as a cell of the session."""
         return self.run_code_raise_errors(code_action)
 
     def _run(self, code: str, result: Any) -> Execution:
@@ -217,7 +217,8 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         )
 
     def _equip_again(self) -> str:
-        """What the model is told when the interpreter was lost with its namespace."""
+        """Sends variables and tools again after the interpreter was lost, and returns what the model is told of
+        that."""
         self._send_again()
         return (
             "\nThe interpreter had to be restarted: tools and files are there, but variables, imports and functions of "
@@ -249,12 +250,13 @@ class ProofboxExecutor(RemotePythonExecutor):  # type: ignore[misc]
         return {*runtime.modules, *(_top_level(name) for name in self._packages(runtime)), "smolagents"}
 
     def _packages(self, runtime: Runtime) -> Mapping[str, Any]:
-        """Those of the image that sessions are made in."""
+        """Returns the packages of the image that sessions are made in."""
         image = runtime.image(self._options.get("image", "default"))
         return runtime.packages if image is None else image.packages
 
     def _packages_for(self, done: Execution) -> Iterable[str] | None:
-        """Those that a step could have imported, where a module was missing; the session's image may be any."""
+        """Returns the packages that a step could have imported, where a module was missing; the session's image may be
+        any."""
         if done.stderr_class != "missing_dependency":
             return None
         runtime = self._runtime = self._runtime or self.client.runtime()
@@ -341,7 +343,7 @@ class ProofboxAgent(CodeAgent):  # type: ignore[misc]
     """
 
     def create_python_executor(self) -> ProofboxExecutor:
-        """Makes the executor."""
+        """Returns an executor made with `executor_kwargs`."""
         options = dict(self.executor_kwargs)
         if self.max_print_outputs_length is not None:
             options.setdefault("max_print_outputs_length", self.max_print_outputs_length)
@@ -394,7 +396,7 @@ def _parsed(text: str) -> Any:
 
 
 def _output(done: Execution) -> Any:
-    """What the step's last expression gave: an image where there is one, else the value."""
+    """Returns the value of the step's last expression, as an image where there is one."""
     main = next((display for display in done.displays if display.is_main_result), None)
     image = _image(main) if main is not None else None
     return done.result if image is None else image

@@ -1,4 +1,4 @@
-"""What the service answers, as dataclasses. Each keeps the whole JSON in `raw`, with fields that are not known here."""
+"""Answers of the service, as dataclasses. Each keeps the whole JSON in `raw`, with fields that are not known here."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Frame(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SnippetError(Record):
-    """Why a snippet failed."""
+    """Error that ended a snippet, with its class, line and traceback."""
 
     class_: str = ""
     type: str = ""
@@ -100,7 +100,7 @@ class SnippetError(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Case(Record):
-    """A test."""
+    """Planned test with its outcome."""
 
     name: str = ""
     status: str = ""
@@ -114,7 +114,7 @@ class Case(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding(Record):
-    """What a scanner of the policy's gate found."""
+    """Finding of a scanner of the policy's gate."""
 
     scanner: str = ""
     category: str = ""
@@ -135,7 +135,7 @@ class Finding(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScannerReport(Report):
-    """What one scanner of the policy's gate says."""
+    """Result of one scanner of the policy's gate."""
 
     scanner: str = ""
     matched: bool = False
@@ -147,7 +147,7 @@ class ScannerReport(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PolicyVerdict(Record):
-    """What the policy's gate says of a snippet."""
+    """Decision of the policy's gate on a snippet."""
 
     name: str = ""
     decision: str = "allow"
@@ -186,7 +186,7 @@ class Basis(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Integrity(Report):
-    """How far a verdict can be trusted. `level`: isolated, in_process, none."""
+    """Report on how far a verdict can be trusted. `level`: isolated, in_process, none."""
 
     level: str = ""
     planned: int = 0
@@ -210,7 +210,7 @@ class Attempt(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CanaryPlace(Report):
-    """Where a canary was found, and in which form."""
+    """Output in which a canary was found, and its encoding there."""
 
     where: str = ""
     encoding: str = ""
@@ -228,7 +228,7 @@ class CanaryFound(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Boundary(Report):
-    """What the snippet tried beyond its own memory."""
+    """Attempts of the snippet to reach beyond its own memory."""
 
     attempts: list[Attempt] = dataclasses.field(default_factory=list)
     dropped: int = 0
@@ -283,7 +283,7 @@ class ComplexityPoint(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Complexity(Report):
-    """How fuel grows with the input's size."""
+    """Growth of fuel with the input's size."""
 
     points: list[ComplexityPoint] = dataclasses.field(default_factory=list)
     exponent: float | None = None
@@ -294,7 +294,7 @@ class Complexity(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation(Report):
-    """What an evaluator returned. `score` and `passed` are None where it returned no number and no verdict."""
+    """Result of an evaluator. `score` and `passed` are None where it returned no number and no verdict."""
 
     interface: str = ""
     score: float | None = None
@@ -331,7 +331,7 @@ class Block(Report):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Completion(Report):
-    """What was found in a model's answer. `chosen` is the index of the block that is the program."""
+    """Code found in a model's answer. `chosen` is the index of the block that is the program."""
 
     contains_code: bool = False
     blocks: list[Block] = dataclasses.field(default_factory=list)
@@ -405,7 +405,7 @@ class Execution(Record):
 
     @property
     def ok(self) -> bool:
-        """Whether it ran to its end, and all tests passed."""
+        """Returns whether the snippet ran to its end, and all tests passed."""
         return self.status in ("ok", "passed")
 
     @property
@@ -482,7 +482,7 @@ class Image(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Runtime(Record):
-    """What snippets run in."""
+    """Interpreter that runs snippets: image, version of Python, packages."""
 
     image_hash: str = ""
     python: str = ""
@@ -549,13 +549,13 @@ class JobInfo(Record):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing of it will be run any more."""
+        """Returns whether the job has come to its end: nothing more of it will run."""
         return self.state in ("finished", "cancelled")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StatsGroup(Record):
-    """What the submissions of one group say together."""
+    """Statistics of one group of submissions."""
 
     start: str | None = None
     labels: dict[str, str | None] = dataclasses.field(default_factory=dict)
@@ -575,7 +575,7 @@ class StatsGroup(Record):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stats(Record):
-    """What submissions say together, by label and time."""
+    """Statistics of submissions, by label and time."""
 
     since: str = ""
     until: str = ""
@@ -607,7 +607,7 @@ class SessionInfo(Record):
 
     @property
     def expires(self) -> datetime.datetime | None:
-        """When it ends."""
+        """Time at which the session ends, None without one."""
         # Python 3.10 reads no "Z".
         return datetime.datetime.fromisoformat(self.expires_at.replace("Z", "+00:00")) if self.expires_at else None
 
@@ -633,7 +633,7 @@ class CommandInfo(Record):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
+        """Returns whether the command runs no more."""
         return self.state != "running"
 
 
@@ -650,7 +650,7 @@ class CommandResult(CommandInfo):
 
     @property
     def ok(self) -> bool:
-        """Whether its exit code is 0."""
+        """Returns whether the exit code is 0."""
         return self.exit_code == 0
 
     def check(self) -> CommandResult:
@@ -719,5 +719,5 @@ class Event(Record):
 
     @property
     def display(self) -> Display:
-        """What a `display` event shows."""
+        """Content of a `display` event."""
         return Display(raw=self.raw, data=self.data, is_main_result=self.is_main_result)
