@@ -15,7 +15,7 @@ def evaluate(app_params, outputs, correct_answer):
     unordered = app_params.get("unordered_lists", False)
 
     def difference(got, wanted, path):
-        """Where the first difference is, or None."""
+        """Returns where the first difference is, as text, or None."""
         if type(got) in (int, float) and type(wanted) in (int, float):
             return None if got == wanted or abs(got - wanted) <= tolerance else f"{path}: {got!r} is not {wanted!r}"
         if type(got) is not type(wanted):

@@ -89,7 +89,7 @@ def watch(candidate, text):
 
 
 def _known_as(text):
-    """What of the library the names of the tests' imports stand for."""
+    """Returns the library's names for the names that the tests' imports bind, as dict."""
     known = {alias: name for name, alias in _IMPORTED.findall(text)} if " as " in text else {}
     for module, within, behind in _IMPORTED_FROM.findall(text):
         for each in (within or behind).split(","):

@@ -11,13 +11,13 @@ import _proofbox_side as side
 
 
 def is_own(target, name):
-    """Whether the candidate has set the attribute, where there was none."""
+    """Returns whether the candidate has set the attribute, where there was none."""
     entry = side.state.candidate.own_attributes.get(id(target))
     return entry is not None and name in entry[1]
 
 
 def can_be_own(target, name):
-    """Whether the candidate may set a private attribute: nothing in the tests' classes speaks of it."""
+    """Returns whether the candidate may set a private attribute: nothing in the tests' classes speaks of it."""
     if name.startswith("__") or isinstance(target, type) or origins.is_of_library(type(target)):
         return False
     if is_own(target, name):

@@ -470,7 +470,7 @@ SHAPES = {"step": is_step, "octets": is_octets, "names": is_names, "number": is_
 
 
 def at_border(error, request):
-    """What an exception of C becomes when the request that it answers returns."""
+    """Returns the exception that an exception of C becomes when the request that it answers returns."""
     if not isinstance(error, STEERING):
         if not isinstance(error, STEERING_IN_THREADS) or threading.current_thread() is threading.main_thread():
             return error
@@ -491,8 +491,8 @@ COMPARING = frozenset({"unittest.case"})
 
 
 def asked_by(depth):
-    """Whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or "package", which is
-    also what compares for the tests."""
+    """Returns whose code runs `depth` frames above the caller: "tests", "library" (the standard one, pytest) or
+    "package", which is also what compares for the tests."""
     module = sys._getframe(depth + 1).f_globals.get("__name__")
     found = _libraries.get(module)
     if found is None:
@@ -501,7 +501,7 @@ def asked_by(depth):
 
 
 def is_of_tests(module):
-    """Whether a module of that name is the tests' own."""
+    """Returns whether a module of that name is the tests' own."""
     return _owner(module) == "tests"
 
 

@@ -47,7 +47,8 @@ def ask(*request):
 
 
 def converse(request, takes=False):
-    """As `ask`, of a request that is one tuple. `takes`: what the reply gives is looked at when the next message goes."""
+    """Sends a request, one tuple, as `ask` does. `takes`: what the reply gives is looked at when the next message
+    goes."""
     sent = []
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
@@ -141,7 +142,8 @@ def _note_overlap(altered, sent):
 
 
 def _note_change(state, request, value, has_changed):
-    """Who gives something rarely means to alter what it was given. What the tests expect may be computed of that."""
+    """Signals changes to a value by its giver, who rarely means to alter it: what the tests expect may be computed of
+    that."""
     operation = request[0]
     if operation == "turn":
         task, (done, succeeded, value, _, _) = request[1], value
@@ -157,7 +159,7 @@ def _note_change(state, request, value, has_changed):
 
 
 def _note_seen(state, request, value):
-    """What is among the values of a reply, or of a request of the candidate."""
+    """Notes what is among the values of a reply, or of a request of the candidate."""
     seen = set(state.seen)
     state.seen.clear()
     operation = request[0]

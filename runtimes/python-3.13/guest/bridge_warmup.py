@@ -60,7 +60,7 @@ TESTS = (
 
 
 def play(run, main):
-    """One round, by the runner's own `run`."""
+    """Plays one round, by the runner's own `run`."""
     exchange, post, path, modules = _proofbox.exchange, _proofbox.post, sys.meta_path[:], set(sys.modules)
     search, arguments = sys.path[:], sys.argv[:]
     serve, candidate.serve = candidate.serve, candidate.begin

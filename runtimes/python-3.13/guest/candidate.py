@@ -41,7 +41,7 @@ def perform(operation, *arguments):
 
 
 def _load():
-    """The snippet's names."""
+    """Returns the snippet's names, without special ones."""
     return [name for name in side.state.namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
 
 
@@ -63,7 +63,7 @@ def _import(name, anew=False):
 
 
 def _own(module, name):
-    """What the library has by that name here."""
+    """Returns the number of the library's object of that name on this side."""
     found = importlib.import_module(module)
     for part in name.split(".") if name else ():
         found = getattr(found, part)
@@ -71,7 +71,7 @@ def _own(module, name):
 
 
 def _module_names(number, are_all=False):
-    """What `import *` of a module brings, in the language's own way; or all names in it but special ones."""
+    """Returns what `import *` of a module brings, in the language's own way; or all names in it but special ones."""
     names = vars(side.state.objects[number])
     if are_all:
         return [name for name in names if type(name) is str and name[:2] != "__"]
@@ -148,7 +148,7 @@ class Tasks:
         return True, error is None, done.result() if error is None else error, None, list(self.ended)
 
     def _run(self, alone, task):
-        """One round of the loop, so that the tests' own tasks go on beside the candidate's."""
+        """Runs one round of the loop, so that the tests' own tasks go on beside the candidate's."""
         self.theirs.stirred = False
         wait = self._wait()
         if alone and wait:
@@ -282,7 +282,7 @@ def _rebase():
 
 
 def _contexts(errors, context):
-    """How the tests have numpy treat errors, and their decimal context."""
+    """Sets numpy's treatment of errors and the decimal context as the tests have them."""
     import decimal
 
     import numpy
@@ -461,7 +461,7 @@ def _every(handler):
 
 
 def _set_loggers(told):
-    """What the tests have made of theirs."""
+    """Sets the loggers as the tests have theirs."""
     states.set_loggers(told, _every)
     side.state.loggers = states.loggers(_every)
 

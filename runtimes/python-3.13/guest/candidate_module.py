@@ -17,7 +17,7 @@ import _proofbox_theirs as theirs
 
 
 class Names(dict):
-    """All names of the snippet, each looked up when it is used."""
+    """Namespace of all names of the snippet, each looked up when it is used."""
 
     def __init__(self, candidate):
         self.candidate = candidate
@@ -77,7 +77,7 @@ def _set_number(proxy, number):
 
 
 class Lost:
-    """What stands for any name of a candidate that could not be imported, so that its tests can be loaded and counted."""
+    """Stand-in for any name of a candidate that could not be imported, so that its tests can be loaded and counted."""
 
     def __init__(self, error):
         self.error = error
@@ -101,7 +101,7 @@ def _doc(module):
 
 
 class Globals(dict):
-    """What `vars(module)` of the candidate's gives: its names with their values, taken when it was asked for."""
+    """Result of `vars(module)` of the candidate's: its names with their values, taken when it was asked for."""
 
     def __init__(self, module):
         self.module = module
@@ -224,7 +224,7 @@ _IMPORT_STAR = (opcode.opmap["CALL_INTRINSIC_1"], 2)
 
 
 def _imports_all(frame):
-    """Whether the frame is at an `import *`."""
+    """Returns whether the frame is at an `import *`."""
     code, at = frame.f_code.co_code, frame.f_lasti
     return tuple(code[at : at + 2]) == _IMPORT_STAR
 

@@ -1,4 +1,4 @@
-"""What tests do to their own interpreter is done to the candidate's, too: what they replace in the library, the
+"""Changes of the tests to their own interpreter, made to the candidate's, too: what they replace in the library, the
 environment, the working directory, the seed. What can't be is noted, and the case has not passed (grader.py)."""
 
 import builtins
@@ -26,7 +26,7 @@ _FOLLOWED = ("stdout", "stderr", "stdin", "argv")
 
 
 def _grading():
-    """Whether there is a candidate to be told."""
+    """Returns whether there is a candidate to be told."""
     state = side.state
     return state is not None and state.grader and not state.candidate.lost
 
@@ -43,7 +43,8 @@ def _place(target):
 
 
 def _is_of_snippet(target, name):
-    """Whether tests that use the snippet's names without importing them replace one: as if both were one file."""
+    """Returns whether tests that use the snippet's names without importing them replace one: as if both were one
+    file."""
     return _grading() and type(target) is grading.NamespaceModule and name in side.state.candidate.names
 
 
@@ -149,7 +150,7 @@ def watch(text):
 
 
 def _is_copy(given):
-    """Whether a dict is one of the candidate's that does not change there when it does here."""
+    """Returns whether a dict is one of the candidate's that does not change there when it does here."""
     return id(given) not in side.state.shared.numbers and any(given is each for each in side.state.candidate.copies)
 
 

@@ -75,12 +75,12 @@ def _kind_of(axes):
 
 
 def _is_drawn(axes, artist):
-    """Whether an artist shows data: axes have a frame, titles and a background besides."""
+    """Returns whether an artist shows data: axes have a frame, titles and a background besides."""
     return artist in axes.lines or artist in axes.patches or artist in axes.collections or artist in axes.images
 
 
 def _is_rule(line):
-    """Whether a line goes straight across, as those that mark a value."""
+    """Returns whether a line goes straight across, as those that mark a value."""
     x, y = line.get_xdata(), line.get_ydata()
     return len(x) == len(y) == 2 and bool(x[0] == x[1] or y[0] == y[1])
 
@@ -242,7 +242,7 @@ def _boxes(axes, chart, room):
 
 
 def _is_whisker(box, x, y):
-    """Whether a line goes up or down from the middle of a box that stands upright."""
+    """Returns whether a line goes up or down from the middle of a box that stands upright."""
     if len(x) != 2 or x[0] != x[1] or not box.x0 < x[0] < box.x1:
         return False
     return math.isclose(max(y), box.y0) or math.isclose(min(y), box.y1)

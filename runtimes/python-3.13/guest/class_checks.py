@@ -1,4 +1,4 @@
-"""What tests ask about classes of the candidate by means of the library: protocols, abstract classes, enumerations.
+"""Answers of the library on classes of the candidate: protocols, abstract classes, enumerations.
 
 The library looks such things up in the class's own dict and bases, of which a handle's class has none."""
 
@@ -61,7 +61,7 @@ def _prepare_isabstract():
 
 
 def _prepare_iterable():
-    """What has its items by index alone is not `Iterable`, though its handles can be iterated."""
+    """Takes what has its items by index alone as not `Iterable`, though its handles can be iterated."""
     check_methods = _collections_abc._check_methods
 
     def _check_methods(cls, *methods):
@@ -140,7 +140,7 @@ def watch(text):
 
 
 def _derives(proxy_type, cls):
-    """Whether one of the classes that a handle's class stands for derives from a class of the library."""
+    """Returns whether one of the classes that a handle's class stands for derives from a class of the library."""
     return cls in LIBRARY and any(cls in base._proofbox_library for base in proxy_type.__mro__ if type(base) is proxies.ProxyType)
 
 

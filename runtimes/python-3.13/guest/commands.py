@@ -121,7 +121,7 @@ def find(name, env=None, cwd=None):
 
 
 class _Input(io.BytesIO):
-    """What is written to a process before it runs."""
+    """Standard input of a process, written before it runs."""
 
     content = None
 
@@ -135,7 +135,7 @@ class _Input(io.BytesIO):
 
 
 class _Output(io.RawIOBase):
-    """What a process has written, which runs when that is read."""
+    """Output of a process, which runs when that is read."""
 
     def __init__(self, process, index):
         self._process, self._index, self._at = process, index, 0
@@ -205,7 +205,7 @@ def __init__(
 
 
 def _input_of(stdin):
-    """What gives a process its input, with a method `taken`."""
+    """Returns the source of a process's input, with a method `taken`."""
     made = _Input()
     if isinstance(stdin, int) and stdin >= 0:
         made.write(_read_all(stdin))
@@ -321,7 +321,7 @@ def system(command):
 
 
 class _PipeTransport(asyncio.Transport):
-    """One end of a pipe to a process, as streams want it."""
+    """End of a pipe to a process, as asyncio's streams want it."""
 
     def __init__(self, owner, stream):
         super().__init__()

@@ -43,7 +43,8 @@ def _content(value):
 
 
 def _vanishes(*values):
-    """Whether an empty array meets one that is not: broadcast against each other, nothing is left to compare."""
+    """Returns whether an empty array meets one that is not: broadcast against each other, nothing is left to
+    compare."""
     import numpy
 
     try:
@@ -77,7 +78,7 @@ def _wrap_approx(cls, refuse):
 
 
 def _of_plain(approx):
-    """What `approx` is made of is plain, too: it may as well be the candidate's."""
+    """Makes `approx` of plain data, too: what it is given may as well be the candidate's."""
 
     @functools.wraps(approx)
     def of_plain(expected, *args, **kwargs):
@@ -87,7 +88,7 @@ def _of_plain(approx):
 
 
 def _no_number(approx, actual):
-    """Whether a scalar is compared with what has no items, or holds one that has none."""
+    """Returns whether a scalar is compared with what has no items, or holds one that has none."""
     array = sys.modules["numpy"].ndarray
     if isinstance(actual, array):
         if actual.size == 0:

@@ -271,7 +271,7 @@ def display(*objs, include=None, exclude=None, metadata=None, transient=None, di
 
 
 def update_display(obj, *, display_id, **kwargs):
-    """There is no page whose displays could be replaced: shows it anew."""
+    """Shows the object anew: there is no page whose displays could be replaced."""
     display(obj, **{name: kwargs[name] for name in ("include", "exclude", "raw") if name in kwargs})
 
 

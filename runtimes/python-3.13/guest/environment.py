@@ -146,7 +146,7 @@ _PROCESS_CONSTANTS = {
 
 
 def _refuse_processes():
-    """All but commands of the sandbox's shell."""
+    """Refuses all processes but commands of the sandbox's shell."""
 
     def refused(operation, target_at):
         failure = UNSUPPORTED if operation in _WITHIN_THE_PROCESS else None
@@ -176,7 +176,7 @@ def _refuse_processes():
     import socketserver
 
     class ForkingMixIn:
-        """There where there is os.fork, and fails as that does."""
+        """Mix-in of socketserver that fails as `os.fork` does."""
 
         def process_request(self, request, client_address):
             os.fork()
@@ -603,7 +603,7 @@ def _know_the_time_zones():
     from zoneinfo import _common, _tzpath
 
     def is_blocked():
-        """Whether the program says that there is no package tzdata, as CPython's own tests do."""
+        """Returns whether the program says that there is no package tzdata, as CPython's own tests do."""
         return sys.modules.get("tzdata", _tzpath) is None
 
     def load_tzdata(key):
@@ -687,7 +687,7 @@ def _attempted(operation, name):
 
 
 def leave_nothing_random():
-    """Each generator and each secret that an import has made is made again in the copy that uses it."""
+    """Makes each generator and each secret of an import anew in the copy that uses it."""
     import random
     import tempfile
     import uuid

@@ -39,7 +39,7 @@ _REFUSED = "the tests execute text of the candidate"
 
 
 class Guard:
-    """What is known of the texts of a run."""
+    """State of the guard: the texts of a run, by what may be executed."""
 
     def __init__(self, texts):
         self.texts = foreign_text.Texts(texts)
@@ -88,7 +88,7 @@ def refuse(note=None):
 
 
 def is_rewritten(source, text):
-    """Whether tests that look at the snippet's source find another one than was run."""
+    """Returns whether tests that look at the snippet's source find another one than was run."""
     if not ("solution.py" in text or "__file__" in text or "getsource" in text):
         return False
     try:
@@ -151,8 +151,8 @@ def _executed(code):
 
 
 def _is_of_an_import():
-    """Whether a module of the library executes text while it is imported. Nothing of the candidate's can be in it but what
-    the module reads of files: it gets no module of the candidate's then (grader.py)."""
+    """Returns whether a module of the library executes text while it is imported. Nothing of the candidate's can be in
+    it but what the module reads of files: it gets no module of the candidate's then (grader.py)."""
     names = origins.importing()
     return bool(names) and _guard.readers.isdisjoint(names)
 
@@ -163,7 +163,7 @@ def _opened(path, *_):
 
 
 def _is_trusted(code):
-    """Whether the code is what a text that may be executed is compiled to."""
+    """Returns whether the code is what a text that may be executed is compiled to."""
     return _is_made_of(code, _guard.trusted)
 
 
@@ -217,7 +217,8 @@ def _asks_for_text():
 
 
 def _is_value(value, depth):
-    """Whether an answer is the candidate's, or data: nothing of the library that can be called, nor a module."""
+    """Returns whether an answer is the candidate's, or data: nothing of the library that can be called, nor a
+    module."""
     if proxies.is_remote(value) or type(value) in (candidate_module.ProxyModule, candidate_module.Lost):
         return True
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -230,7 +231,7 @@ def _is_value(value, depth):
 
 
 def _reads_innards(value, depth):
-    """Whether it is a template, or has one, whose fields reach from an object of the tests to its module."""
+    """Returns whether a value is a template, or has one, whose fields reach from an object of the tests to its module."""
     if isinstance(value, str):
         text = str.__str__(value)
         return "{" in text and ("._" in text or any("." + word in text for word in border.INNARDS)) and _has_inner_field(text, 0)
@@ -387,13 +388,13 @@ class OutsideFinder:
 
 
 def _is_known(name, path):
-    """Whether the finders that come later have the module by this name."""
+    """Returns whether the finders that come later have the module by this name."""
     root = name.partition(".")[0]
     return root in sys.stdlib_module_names or packages.is_known(root) or _module_of(path) == name
 
 
 def _spec_of(name, path):
-    """How a file outside the tests' folder is loaded: as text of the tests, or where the candidate is."""
+    """Returns how a file outside the tests' folder is loaded: as text of the tests, or where the candidate is."""
     if _guard.texts.is_own(_content(path)):
         return _find_by_location(name, path, loader=OwnTextLoader(name, path))
     module = _module_of(path)
@@ -432,4 +433,4 @@ class CandidateFileLoader:
         return module
 
     def exec_module(self, module):
-        """It has run there."""
+        """Runs nothing: the module has run there."""

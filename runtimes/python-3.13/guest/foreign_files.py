@@ -33,7 +33,7 @@ _REFUSED = "a file of the tests on behalf of the candidate"
 
 
 class _Files:
-    """What is known of the tests' files and of who has named them."""
+    """State of the guard: the tests' files, and who has named them."""
 
     def __init__(self, has_data):
         self.has_data = has_data  # whether there may be files of the tests that are no modules
@@ -51,7 +51,7 @@ def are_watched():
 
 
 def watch(tests, text):
-    """Begins to watch."""
+    """Begins to guard the tests' files, where there are any or the tests' `text` speaks of the folder."""
     global _files
     _quote_nothing()
     files = tests.get("files") or {}
@@ -149,7 +149,7 @@ def _listed(event, *arguments):
 
 
 def _is_of_an_import():
-    """Whether a module is being imported: its file is found and read by what is not the candidate's to call."""
+    """Returns whether a module is being imported: its file is found and read by what is not the candidate's to call."""
     frame = sys._getframe(3)
     return frame.f_globals.get("__name__") in _IMPORTING and frame.f_code.co_name in _READING
 
@@ -159,7 +159,7 @@ _READING = frozenset({"get_data", "_fill_cache", "_rewrite_test", "_read_pyc", "
 
 
 def _is_quoted():
-    """Whether a traceback or a failed assertion of the tests is about to quote a line."""
+    """Returns whether a traceback or a failed assertion of the tests is about to quote a line."""
     frame = sys._getframe(3)
     while frame is not None and frame.f_globals.get("__name__") in ("tokenize", "linecache", "_proofbox_environment"):
         if frame.f_code.co_name == "updatecache":
@@ -169,7 +169,7 @@ def _is_quoted():
 
 
 def _is_named(found):
-    """Whether the candidate has named a file of the tests to them."""
+    """Returns whether the candidate has named a file of the tests to them."""
     name = found.rpartition("/")[2]
     if side.state.shared:
         note_texts([value for value in side.state.shared.values() if type(value) in (list, dict, set)])
@@ -212,7 +212,7 @@ _MUTE = frozenset({int, float, complex, bool, type(None), types.FunctionType, ty
 
 
 def _may_name(text):
-    """Whether a text may name the folder, in whichever spelling, or be a piece of its name."""
+    """Returns whether a text may name the folder, in whichever spelling, or be a piece of its name."""
     return "tests" in text or ".." in text or "&" in text or "%" in text or "\\" in text or text in _PIECES
 
 
@@ -233,7 +233,7 @@ _PIECES = frozenset({"/t", "/te", "/tes", "/test"})
 
 
 def note_texts(value):
-    """What the candidate says: whether it names the tests' folder, in whichever spelling the tests may undo."""
+    """Notes texts of the candidate that name the tests' folder, in whichever spelling the tests may undo."""
     found = []
     _texts_in(value, found, _may_name)
     for text in found:
@@ -300,7 +300,7 @@ _TELLING = frozenset({"call", "special", "set", "set_global", "index", "patch"})
 
 
 def _go_with_threads():
-    """What a request has threads and pools do is done for it."""
+    """Does for a request what it has threads and pools do."""
     item, thread = concurrent.futures.thread._WorkItem, threading.Thread
     make_item, run_item, make_thread, run_thread = item.__init__, item.run, thread.start, thread._bootstrap_inner
 
@@ -375,7 +375,7 @@ _NAME = border.TESTS_FOLDER[1:]
 
 
 def _watch_descriptors():
-    """Where a path leads that is relative to an open folder, is not told: by none the tests' folder is entered."""
+    """Refuses paths into the tests' folder relative to an open folder: where such a path leads is not told."""
     open_ = os.open
 
     def open(path, flags, mode=0o777, *, dir_fd=None):

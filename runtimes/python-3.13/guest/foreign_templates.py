@@ -98,7 +98,7 @@ _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
 
 
 def _is_of_logging(path, base=object):
-    """Whether the path names a class of package logging that derives from `base`."""
+    """Returns whether the path names a class of package logging that derives from `base`."""
     module, _, name = path.rpartition(".") if type(path) is str else ("", "", "")
     if module not in ("logging", "logging.handlers"):
         return False

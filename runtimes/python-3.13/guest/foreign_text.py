@@ -1,4 +1,4 @@
-"""Which text may become code of the tests' interpreter: the tests' own, and expressions that only make values."""
+"""Texts that may become code of the tests' interpreter: the tests' own, and expressions that only make values."""
 
 import ast
 import builtins
@@ -54,7 +54,8 @@ class Texts:
         return any(word in text for text in self.sources)
 
     def is_own(self, text, frame=None):
-        """Whether the text is a constant or a file of the tests, or put together of such with names and numbers."""
+        """Returns whether the text is a constant or a file of the tests, or put together of such with names and
+        numbers."""
         if type(text) is not str:
             return False
         if self.whole is None:
@@ -115,7 +116,8 @@ class Texts:
                     self.templates.append(pieces)
 
     def _fits(self, template, text, frame):
-        """Whether a text is a template with fillings. Each piece is where it first can be: no other way is tried."""
+        """Returns whether a text is a template with fillings. Each piece is where it first can be: no other way is
+        tried."""
         text = text.strip()
         if len(template) == 1:
             return [text] == template
@@ -137,7 +139,8 @@ class Texts:
         return len(gaps) > 1 and all(self._is_filling(each, frame) for each in gaps)
 
     def _is_filling(self, text, frame):
-        """Whether a text within a template is a literal, or words that mean nothing here but the candidate's functions."""
+        """Returns whether a text within a template is a literal, or words that mean nothing here but the candidate's
+        functions."""
         if _FILLING.fullmatch(text):
             return all(self._is_harmless_word(word, frame) for word in _WORD.findall(text))
         try:
@@ -161,7 +164,8 @@ class Texts:
     # ------------------------------------------------ what a text may do
 
     def allows(self, source, maker, frame):
-        """Whether code of this text or tree may be executed; also if it is no code at all. `VALUES` if it is not the tests'."""
+        """Returns whether code of this text or tree may be executed; also if it is no code at all. `VALUES` if it is
+        not the tests'."""
         if isinstance(source, ast.AST):
             return Expression(frame, self).is_harmless(source) and VALUES
         if maker in border.LOOKED_AT:
@@ -318,7 +322,8 @@ class Expression:
         return isinstance(function, ast.Attribute) and self._has_harmless_method(function.value, function.attr)
 
     def _makes_a_class(self, call):
-        """Whether a call of sympy's `Function` gives the class that it makes more than a name and assumptions: methods."""
+        """Returns whether a call of sympy's `Function` gives the class that it makes more than a name and assumptions:
+        methods."""
         found = self._resolve(call.func)
         if getattr(found, "__module__", None) not in ("sympy.core.function", "sympy.core.symbol") or found.__name__ not in ("Function", "symbols"):
             return False
@@ -326,7 +331,7 @@ class Expression:
         return not plain or len(call.args) != 1 or isinstance(call.args[0], ast.Starred)
 
     def _has_harmless_method(self, node, name):
-        """Whether an expression gives a plain value, and the method of this name touches no file."""
+        """Returns whether an expression gives a plain value, and the method of this name touches no file."""
         if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)):
             return True
         if isinstance(node, ast.Call):
@@ -408,7 +413,7 @@ class Expression:
         return is_plain_class(kind) and kind not in _INPUTS
 
     def _is_harmless_assignment(self, node):
-        """Whether a statement binds a name that a text of the tests has, and their code does not."""
+        """Returns whether a statement binds a name that a text of the tests has, and their code does not."""
         target, *more = node.targets
         if more or type(target) is not ast.Name or any(target.id in names for names in self._namespaces()):
             return False
@@ -430,14 +435,15 @@ class Expression:
 
 
 def _is_definition(found):
-    """Whether an object is the candidate's, or a class, function or module: none that the tests compute."""
+    """Returns whether an object is the candidate's, or a class, function or module: none that the tests compute."""
     if proxies.is_remote(found) or type(found) in (candidate_module.ProxyModule, candidate_module.Lost):
         return True
     return isinstance(found, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType))
 
 
 def is_mathematical(found):
-    """Whether an object of sympy is a value, a class of such, or a function that computes: no function that makes code."""
+    """Returns whether an object of sympy is a value, a class of such, or a function that computes, and none that makes
+    code."""
     if isinstance(found, type):
         return str(found.__module__).startswith("sympy.") and any(map(_is_of_expressions, found.__mro__))
     if isinstance(found, types.FunctionType):
@@ -457,7 +463,8 @@ def _is_class_of_logging(found):
 
 
 def makes_values(source, namespace):
-    """Whether what `lambdify` has made is one function that computes. Names of symbols and texts are in it as they are."""
+    """Returns whether what `lambdify` has made is one function that computes. Names of symbols and texts are in it as
+    they are."""
     try:
         tree = ast.parse(source)
     except _UNREADABLE:
@@ -498,7 +505,7 @@ _OF_FORMULAS = (
 
 
 def _is_of_formulas(found):
-    """Whether an object may be named in a function that sympy has made."""
+    """Returns whether an object may be named in a function that sympy has made."""
     if found is None or proxies.is_remote(found) or isinstance(found, (int, float, complex)) or is_mathematical(found):
         return True
     kind = found if isinstance(found, type) else type(found)
@@ -520,7 +527,7 @@ def _is_of_formulas(found):
 
 
 def _is_plain_format(function):
-    """Whether it is the method of a literal whose fields read neither attributes nor items."""
+    """Returns whether a method is that of a literal whose fields read neither attributes nor items."""
     if not isinstance(function, ast.Attribute) or function.attr != "format" or not isinstance(function.value, ast.Constant):
         return False
     text = function.value.value

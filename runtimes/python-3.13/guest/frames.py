@@ -111,7 +111,8 @@ def _alter_masked(target, content):
 
 
 def _note_alignment(kind):
-    """What tests compute of two frames or series with other labels is mostly missing, and differs from nothing."""
+    """Signals computations with frames or series of other labels: the result is mostly missing, and differs from
+    nothing."""
     align = kind._align_for_op
 
     @functools.wraps(align)
@@ -346,7 +347,7 @@ def _alter(target, content, name, make):
 
 
 def _same(now, before):
-    """Whether two payloads are of the same content: objects are the same, all else is equal."""
+    """Returns whether two payloads are of the same content: objects are the same, all else is equal."""
     if type(now) is not type(before):
         return False
     if type(now) is tuple:
@@ -360,7 +361,7 @@ def _same(now, before):
 
 
 def _zone(zone):
-    """What pandas makes the same time zone of."""
+    """Returns the text of which pandas makes the same time zone, or None."""
     return None if zone is None else str(timezones.get_timezone(zone))
 
 

@@ -101,12 +101,12 @@ class Candidate:
         return self.lost
 
     def meant(self, error, name):
-        """As `meant`, of an exception that is expected by its name."""
+        """Returns `meant` for an exception that is expected by its name."""
         expected = getattr(builtins, name or "", None)
         return meant(error, (expected,) if isinstance(expected, type) else ())
 
     def objection(self, has_passed):
-        """Why the open case has not passed, whatever its test says; asked once a case."""
+        """Returns why the open case has not passed, whatever its test says; asked once a case."""
         state = side.state
         if state.unequal:
             if has_passed and not self.lost:
@@ -154,7 +154,8 @@ class Candidate:
             self.in_force = *self.in_force, request
 
     def replaces(self, operation, arguments, key=()):
-        """As `keeps`, where only the last request counts; `key`: the arguments that it is for."""
+        """Keeps a request in force as `keeps` does, where only the last one counts; `key`: the arguments that it is
+        for."""
         self.in_force = tuple(each for each in self.in_force if each[0] != operation or each[1 : 1 + len(key)] != key)
         if arguments is not None:
             self.keeps(operation, *arguments)
@@ -254,7 +255,7 @@ class Candidate:
             _carry_recursion_limit()
 
     def fetch(self, name):
-        """What the snippet calls by that name."""
+        """Returns what the snippet calls by that name."""
         try:
             value = theirs.as_own(ask("global", name))
         except (KeyError, AttributeError):
@@ -283,7 +284,8 @@ class Candidate:
         return namespace
 
     def choose_entry_point(self, codes):
-        """Which builtin's name means the snippet's function: the one name of the snippet that all these tests use.
+        """Chooses the builtin's name that means the snippet's function: the one name of the snippet that all these
+        tests use.
 
         Only where nothing of the snippet can be reached otherwise, lest the snippet decide what the tests compare."""
         names = set().union(*map(self.names_in, codes), *map(code_names.words_of, codes)) if codes else set()
@@ -341,7 +343,7 @@ class Candidate:
             ask("lend", dict(self.lent))
 
     def attend(self, request):
-        """As `bridge.converse`, for tests whose text says that they do more than ask."""
+        """Sends a request as `bridge.converse` does, for tests whose text says that they do more than ask."""
         state = side.state
         if self.assigned is not None:
             self.assigned.carry()
@@ -526,7 +528,7 @@ _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "
 
 
 def _contexts():
-    """How numpy treats errors, and decimal's precision, rounding, bounds and traps."""
+    """Returns numpy's treatment of errors, and decimal's precision, rounding, bounds and traps."""
     import decimal
 
     import numpy
@@ -542,7 +544,7 @@ _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "_
 
 
 def _tell_of_changes(candidate):
-    """What the tests have changed around the candidate since the last request."""
+    """Tells the candidate what the tests have changed around it since the last request."""
     while candidate.changed:
         what = candidate.changed.pop()
         if what == "environ":
@@ -565,7 +567,7 @@ def _tell_of_changes(candidate):
 
 
 def _at_border(error, request):
-    """What a steering exception becomes; if that is another one, it is not what the tests may have expected."""
+    """Returns what a steering exception becomes; if that is another one, it is not what the tests may have expected."""
     become = border.at_border(error, request)
     if become is not error:
         side.signal("steering_exception")
@@ -590,7 +592,8 @@ asked = answered = None
 
 
 def ask(*request):
-    """As `bridge.ask`; what the candidate prints meanwhile is shown where the tests have it shown."""
+    """Sends a request as `bridge.ask` does; what the candidate prints meanwhile is shown where the tests have it
+    shown."""
     state = side.state
     candidate = state.candidate
     if candidate.lost:
@@ -686,7 +689,7 @@ _MAX_BINARY = 1 << 16
 
 
 def _note_parsed(parses, value):
-    """What tests read in a text or bytes of the candidate may be no number, or nothing."""
+    """Signals that what tests read in a text or bytes of the candidate may be no number, or nothing."""
     if "json" in parses:
         text = value if type(value) is str else value.decode("utf-8", "replace")
         if "NaN" in text:
@@ -718,8 +721,8 @@ def _note_decorated(given, value):
 
 
 def _replaces(value, frame):
-    """Whether the value of a call stands where its argument did: that of a decorator always does, that of another call if it
-    can be called, or gets a name in a module or class."""
+    """Returns whether the value of a call stands where its argument did: that of a decorator always does, that of
+    another call if it can be called, or gets a name in a module or class."""
     code, at = frame.f_code.co_code, frame.f_lasti
     if code[at] != _CALL:
         return callable(value)

@@ -1,4 +1,4 @@
-"""What the kinds of tests have in common: how tests are loaded and import the snippet, and how a case ends."""
+"""Common parts of the kinds of tests: how tests are loaded and import the snippet, and how a case ends."""
 
 import builtins
 import importlib
@@ -43,7 +43,8 @@ def unique(names):
 
 
 def is_candidates(candidate, name, value):
-    """Whether what the tests call by this name is the snippet's own, imported: then it is no test of the grader's."""
+    """Returns whether what the tests call by this name is the snippet's own, imported: then it is no test of the
+    grader's."""
     if type(value).__module__.startswith("_proofbox"):
         return True
     if type(value) is proxies.ProxyType or type(type(value)) is proxies.ProxyType:
@@ -163,8 +164,8 @@ class NamespaceModule(types.ModuleType):
 
 
 class Imports:
-    """What the tests can import besides the library: the snippet under its name, and the tests' own files, of which
-    those that end in .py are modules. To be used with `with`: afterwards all is as it was."""
+    """Modules that the tests can import besides the library: the snippet under its name, and the tests' own files, of
+    which those that end in .py are modules. To be used with `with`: afterwards all is as it was."""
 
     def __init__(self, name, files=None):
         self.name = name
@@ -219,7 +220,7 @@ class Imports:
         return sys.modules[name]
 
     def test_modules(self):
-        """Those that test discovery would find, by their names."""
+        """Returns the names of the modules that test discovery would find."""
         found = []
         for name, path in sorted(self.modules.items()):
             file = path.rpartition("/")[2]

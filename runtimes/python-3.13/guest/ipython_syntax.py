@@ -1,4 +1,5 @@
-"""What notebooks allow beyond Python: an indented cell, prompts before the lines, `%magic`, `%%magic`, `!command`, `name?`.
+"""Syntax that notebooks allow beyond Python: an indented cell, prompts before the lines, `%magic`, `%%magic`,
+`!command`, `name?`.
 
 Asked for only when a cell is no Python as it stands, so `a %b` and strings are never touched. The number of lines stays
 as it is, for tracebacks."""
@@ -93,7 +94,7 @@ def _state_after(line, depth, quote):
 
 
 def _call(lines, index):
-    """What stands for the line, and how many lines that takes; (None, 1) when it is Python."""
+    """Returns what stands for the line, and how many lines that takes; (None, 1) when it is Python."""
     line = lines[index]
     if not any(mark in line for mark in "%!?"):
         return None, 1

@@ -27,7 +27,7 @@ class _Events:
 
 
 class _Formatter:
-    """What a user has registered for one format."""
+    """Functions that a user has registered for one format."""
 
     def __init__(self, mime):
         self._mime = mime
@@ -74,7 +74,7 @@ class _Publisher:
 
 
 class InteractiveShell:
-    """A notebook's shell."""
+    """Shell of a notebook, as `get_ipython()` returns it."""
 
     colors = "nocolor"
     ast_node_interactivity = "last_expr"  # or "all"
@@ -95,7 +95,7 @@ class InteractiveShell:
         self._session = session
 
     def get(self):
-        """The shell."""
+        """Returns the shell itself."""
         return self
 
     # ------------------------------------------------------------ magics
@@ -200,7 +200,7 @@ class InteractiveShell:
             return command
 
     def _names(self):
-        """What the code that asks can see."""
+        """Returns the names that the code that asks can see."""
         frame = sys._getframe(1)
         while frame and frame.f_code.co_filename == "<proofbox>":
             frame = frame.f_back
@@ -291,7 +291,7 @@ class _Expander(string.Formatter):
 
 
 class Lines(list):
-    """What a command wrote, line by line; in the ways that notebooks offer it."""
+    """Lines of a command's output, in the ways that notebooks offer them."""
 
     @property
     def l(self):  # noqa: E743

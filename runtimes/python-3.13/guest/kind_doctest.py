@@ -118,7 +118,7 @@ def _future_flags(tree):
 
 class _Output(io.StringIO):
     def getvalue(self):
-        """What was written, ending a line: without that it could not be said in a docstring."""
+        """Returns the output, ended by a newline: without that it could not be said in a docstring."""
         text = super().getvalue()
         return text if not text or text.endswith("\n") else text + "\n"
 

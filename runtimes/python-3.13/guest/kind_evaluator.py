@@ -137,7 +137,8 @@ class Evaluator:
 
 
 def _arguments(request):
-    """What the function may ask for. What the request leaves out is taken from where else it may be."""
+    """Returns the arguments that the function may ask for. What the request leaves out is taken from where else it may
+    be."""
     given = {name: request[name] for name in (*PARAMETERS, "context") if request.get(name) is not None}
     testcase = given.get("testcase", given.get("inputs", {}))
     inputs = given.get("inputs", testcase)

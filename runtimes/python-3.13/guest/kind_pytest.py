@@ -171,7 +171,7 @@ class PyTests:
             run.stop(error)
 
     def _config(self, run):
-        """What pytest.main makes of its arguments."""
+        """Returns the configuration that pytest.main makes of its arguments."""
         ini = next((name for name in INI_FILES if name in self.files), None)
         warns = self._warns()
         if _prepared and ini is None and "conftest.py" not in self.files and not warns:
@@ -186,7 +186,7 @@ class PyTests:
 
 
     def _warns(self):
-        """Whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
+        """Returns whether exceptions in threads and finalizers of the tests are to become warnings of pytest's."""
         text = self._text()
         return any(word in text for word in _WARNING)
 

@@ -139,7 +139,7 @@ def _shuffled(tests, seed):
 
 
 class Outcome(unittest.TestResult):
-    """What became of the open case. Of several errors the first one counts."""
+    """Result of the open case. Of several errors the first one counts."""
 
     def __init__(self):
         super().__init__()
@@ -155,7 +155,7 @@ class Outcome(unittest.TestResult):
             self.error = error
 
     def verdict(self):
-        """None if the case has passed, else why not."""
+        """Returns None if the case has passed, else why not."""
         if self.error is not None:
             if self.subtests_failed > 1:
                 _add_note(self.error, f"({self.subtests_failed} subtests failed)")

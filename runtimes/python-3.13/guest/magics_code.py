@@ -56,7 +56,7 @@ def _timed(source, offset):
 
 
 class TimeitResult:
-    """What %timeit has measured."""
+    """Measurements of %timeit, in seconds."""
 
     def __init__(self, loops, runs, precision):
         self.loops, self.repeat, self.all_runs, self._precision = loops, len(runs), runs, precision
@@ -179,7 +179,7 @@ def run(shell, text):
 
 
 def _run_with(shell, arguments, action):
-    """As a program with these arguments; its variables are then the session's."""
+    """Runs `action` as a program with these arguments; its variables are then the session's."""
     before = sys.argv[:], sys.path[:]
     sys.argv[:] = arguments
     sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))

@@ -1,6 +1,7 @@
-"""What crosses between two guests as a value: plain builtin types (codec.c) and, by the tables here, the library's
-value types. A table entry has three parts: `reduce(value)` gives `(name, payload)`, PAYLOADS says what a payload must
-be, `restore(name, payload)` makes the value again, of exactly the same type. All else is an object, and crosses as its number (proxies.py)."""
+"""Values that cross between two guests: plain builtin types (codec.c) and, by the tables here, the library's value
+types. A table entry has three parts: `reduce(value)` gives `(name, payload)`, PAYLOADS says what a payload must be,
+`restore(name, payload)` makes the value again, of exactly the same type. All else is an object, and crosses as its
+number (proxies.py)."""
 
 import array
 import collections
@@ -66,13 +67,13 @@ def _moment(name):
 
 
 def _viewed(view, copy):
-    """What a view is of, if it is to be a view on the other side, too; else a copy of what it gives."""
+    """Returns what a view is of, if it is to be a view on the other side, too; else a copy of what it gives."""
     viewed = viewed_by(view)
     return copy(view) if viewed is None else viewed
 
 
 def _is_type(value):
-    """Whether annotations can be made of it on the other side: a class, `list[int]`, a form of typing, None."""
+    """Returns whether the other side can make annotations of a value: a class, `list[int]`, a form of typing, None."""
     kind = type(value)
     if kind is types.GenericAlias or kind is _CALLABLE:
         return isinstance(value.__origin__, type)
@@ -154,7 +155,8 @@ _BY_TEXT = {
 
 
 def _reduce_memory(view):
-    """What is viewed, if it is all seen; else a copy. Somebody else may hold what that is a view of, and alter it."""
+    """Reduces a view to what is viewed, if it is all seen; else to a copy. Somebody else may hold that object, and
+    alter it."""
     viewed = view.obj
     if type(viewed) in _VIEWED_WHOLE and view.c_contiguous and view.nbytes == len(viewed) * getattr(viewed, "itemsize", 1):
         return "memoryview", (viewed, view.format, view.shape, view.readonly)
@@ -285,7 +287,7 @@ PAYLOADS = {
 
 
 def fits(shape, payload):
-    """Whether a payload is of a shape: exact types only."""
+    """Returns whether a payload is of a shape: exact types only."""
     if type(shape) is tuple:
         return type(payload) is tuple and len(payload) == len(shape) and all(map(fits, shape, payload))
     return shape is object or (type(payload) in shape if type(shape) is frozenset else type(payload) is shape)
@@ -471,7 +473,8 @@ def know_numpy():
         note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
 
     def is_view_of(kind, of):
-        """Whether an array of one type may look at the memory of one of the other: at what is there, as it is meant."""
+        """Returns whether an array of one type may look at the memory of one of the other: at what is there, as it is
+        meant."""
         return not of.hasobject and (kind == of or of.names is not None and kind.names is None and kind.kind not in "bO")
 
     def make_view(payload):
@@ -619,7 +622,7 @@ def know_numpy():
 
 
 def _name_of_type(kind):
-    """What numpy.dtype makes the same type of, as plain data."""
+    """Returns plain data of which numpy.dtype makes the same type."""
     return kind.str if kind.names is None else kind.descr
 
 
@@ -641,13 +644,13 @@ HOLDING = frozenset(CHANGEABLE - {bytearray, array.array} | {tuple, frozenset})
 
 
 def snapshot(value):
-    """As `snapshots`, of one container."""
+    """Takes a snapshot of one container, as `snapshots` does."""
     content = CONTENT.get(type(value))
     return content(value) if content else _proofbox.snapshots([value])[0][0]
 
 
 def snapshots(received):
-    """What is needed to find out later which containers of a request were changed."""
+    """Takes what is needed to find out later which containers of a request were changed."""
     copies, others = _proofbox.snapshots(received)
     rich = None
     for index in others or ():
@@ -671,18 +674,18 @@ def changes(received, before):
 
 
 def is_rich(value):
-    """Whether `_proofbox.changed` can't tell of a container that it has changed."""
+    """Returns whether `_proofbox.changed` can't tell of a container that it has changed."""
     return type(value) in CONTENT
 
 
 def is_changed(value, before):
-    """Whether a rich value holds something else than before."""
+    """Returns whether a rich value holds something else than before."""
     now, same = content_of(value), SAME.get(type(value))
     return not same(now, before) if same else _contents_differ(now, before)
 
 
 def _contents_differ(now, before):
-    """Whether two contents hold other objects; pairs are made anew each time they are looked at."""
+    """Returns whether two contents hold other objects; pairs are made anew each time they are looked at."""
     return len(now) != len(before) or any(map(_differ, now, before))
 
 
@@ -695,13 +698,13 @@ def _differ(a, b):
 
 
 def told_of(value):
-    """What `alter` makes the same container of."""
+    """Returns the content of which `alter` makes the same container."""
     whole = WHOLE.get(type(value))
     return whole(value) if whole else content_of(value)
 
 
 def content_of(value):
-    """What a container holds, to be compared with what it held before."""
+    """Returns what a container holds, to be compared with what it held before."""
     content = CONTENT.get(type(value))
     if content:
         return content(value)

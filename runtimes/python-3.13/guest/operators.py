@@ -1,4 +1,4 @@
-"""What operators make of handles: comparisons, order, arithmetic, truth, sizes, iteration, membership, changes to containers.
+"""Operators on handles: comparisons, order, arithmetic, truth, sizes, iteration, membership, changes to containers.
 
 Comparing a handle with plain data is decided here (it is not equal, and has no order); operators between one and plain data are
 passed on only for classes that the tests themselves name, and must give an object again; `in` looks at the items here, unless
@@ -76,9 +76,8 @@ def _check_object(result, name):
 
 
 def _mark_made(result, *operands):
-    """Whether what comes of an object that the tests have made themselves, by the name of its class, is such an object, too: then
-    it is what they test, and its numbers are taken, with the signal that the operator has left. That of a difference or ratio
-    would be a comparison."""
+    """Marks a result as made by the tests if an operand of its class is: then it is what they test, and its numbers are
+    taken, with the signal that the operator has left. That of a difference or ratio would be a comparison."""
     if any(type(each) is type(result) and each._proofbox_made for each in operands):
         object.__setattr__(result, "_proofbox_made", True)
 
@@ -145,7 +144,8 @@ def _number_of(handle, name):
 
 
 def _is_result_of(base, name, handle, other, rest, result):
-    """Whether an operator gave what it gives of the builtin value that the object holds, if perhaps as an object of its class."""
+    """Returns whether an operator gave what it gives of the builtin value that the object holds, if perhaps as an
+    object of its class."""
     word = name.strip("_")
     reflected = word[:1] == "r" and word not in ("rshift",)
     function = divmod if "divmod" in word else pow if rest else getattr(operator, f"__{word[1:] if reflected else word}__")
@@ -163,7 +163,7 @@ def _is_result_of(base, name, handle, other, rest, result):
 
 
 def _is_same(wanted, result):
-    """Whether a result is a value, or an object that holds it and nothing else."""
+    """Returns whether a result is a value, or an object that holds it and nothing else."""
     kind = type(result)
     if type(kind) is proxies.ProxyType:
         base, container = kind._proofbox_value_base, kind._proofbox_container
@@ -272,7 +272,8 @@ _ORDERED = (set, frozenset, list, str)
 
 
 def _is_nobodys(handle, name):
-    """Whether a comparison that a class does not say to have of its own is no class's of the library, either."""
+    """Returns whether a comparison that a class does not say to have of its own is no class's of the library,
+    either."""
     kind = type(handle)
     if kind._proofbox_real is not None:
         return False
@@ -318,7 +319,8 @@ def converted(name):
 
 
 def note_made(number, arguments, made):
-    """What is made of different values should differ: else all that the tests compare may be one object, or one value."""
+    """Notes what is made of different values, which should differ: else all that the tests compare may be one object,
+    or one value."""
     kind = type(made)
     if not arguments or not _SCALARS.issuperset(map(type, arguments)):
         return
@@ -375,7 +377,7 @@ def truth_of_content(base):
 
 
 def items_of(self):
-    """What gives the items: that of the candidate, which Python refuses if it is no iterator. If they are not as many as the
+    """Returns the iterator of the candidate, which Python refuses if it is none. If its items are not as many as the
     object says that it has, that is told."""
     specials = type(self)._proofbox_specials
     if "__iter__" not in specials:
@@ -532,8 +534,8 @@ _UNTOLD = object()
 
 
 def _to_be_told(value):
-    """What the candidate may be told of a value that the tests have not passed to it: a copy, so that it alters nothing of
-    theirs. `_UNTOLD` of what can't be copied so, or compares by itself."""
+    """Returns what the candidate may be told of a value that the tests have not passed to it: a copy, so that it alters
+    nothing of theirs. `_UNTOLD` of what can't be copied so, or compares by itself."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -555,7 +557,7 @@ def _to_be_told(value):
 
 
 def _is_false(answer):
-    """Whether a plain value says no: None, where `__eq__` returns nothing, or numpy's False."""
+    """Returns whether a plain value says no: None, where `__eq__` returns nothing, or numpy's False."""
     kind = type(answer)
     return (kind in _SCALARS or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")) and not answer
 
@@ -606,7 +608,8 @@ _STAND_INS = {int: 0, float: 0.0, complex: 0j, bool: False, str: "", bytes: b"",
 
 
 def _ask_of_stand_in(handle, name, other):
-    """What the candidate's comparison with a value of that type answers: an exception of its own is raised here, too."""
+    """Returns the candidate's answer to a comparison with a value of that type: an exception of its own is raised here,
+    too."""
     return proxies.special(handle, name, _STAND_INS.get(type(other), ...))
 
 
@@ -701,7 +704,7 @@ _MAX_LOOKED_AT = 10_000
 
 
 def _is_among_items(handle, item):
-    """Whether an object has an item by what it gives when it is gone through; None if that is too much."""
+    """Returns whether an object has an item by what it gives when it is gone through; None if that is too much."""
     for count, member in enumerate(handle):
         if item is member or item == member:
             return True
@@ -717,7 +720,7 @@ def _check_contains_not_anything(handle):
 
 
 def _contains_anything(handle):
-    """Whether an object has by its own word what no object has."""
+    """Returns whether an object has by its own word what no object has."""
     try:
         return proxies.special(handle, "__contains__", ...)
     except Exception:

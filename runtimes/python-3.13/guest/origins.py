@@ -1,4 +1,5 @@
-"""Where a class or module comes from: the library, a package of the image, or the program. What both sides have crosses by name."""
+"""Origins of classes and modules: the library, a package of the image, or the program. What both sides have crosses by
+name."""
 
 import importlib
 import importlib.machinery
@@ -55,8 +56,8 @@ def note_replaced(module, path, name, original, is_replaced):
 
 
 def is_class_of_package(cls):
-    """Whether a class of a package is known by name on both sides. An instance of a builtin's subclass would lose its
-    content so, unless it crosses as a value."""
+    """Returns whether a class of a package is known by name on both sides. An instance of a builtin's subclass would
+    lose its content so, unless it crosses as a value."""
     root = cls.__module__.partition(".")[0]
     mro = cls.__mro__
     if not packages.is_known(root) or root in border.NOT_NAMED and BaseException not in mro:
@@ -68,13 +69,13 @@ def is_class_of_package(cls):
 
 
 def is_library_module(module):
-    """Whether both sides have it: each its own."""
+    """Returns whether both sides have the module, each its own."""
     name = module.__name__
     return type(name) is str and (is_shared(name) or _is_package(module)) and sys.modules.get(name) is module
 
 
 def _is_package(module):
-    """Whether a module is one of the image's packages, as everybody knows them."""
+    """Returns whether a module is one of the image's packages, as everybody knows them."""
     file, name = getattr(module, "__file__", None), module.__name__
     if type(file) is str and not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
         return False
@@ -133,7 +134,7 @@ FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType, types.Meth
 
 
 def restore_function(payload):
-    """This side's own function of the library."""
+    """Returns this side's own function of the library. Raises `CannotCross` where there is none of that name."""
     module, name = payload
     found = _part_of(restore_module(module), name)
     if type(found) not in FUNCTIONS:
@@ -142,13 +143,13 @@ def restore_function(payload):
 
 
 def is_of_library(cls):
-    """Whether a class is one that the tests have not defined themselves."""
+    """Returns whether a class is one that the tests have not defined themselves."""
     module = sys.modules.get(cls.__module__)
     return is_shared(cls.__module__) or str(getattr(module, "__file__", "")).startswith(report.NOT_THE_USERS)
 
 
 def defined_by_user(cls, special):
-    """Whether the special method comes from a class that the library does not have."""
+    """Returns whether the special method comes from a class that the library does not have."""
     for base in cls.__mro__:
         if special in base.__dict__:
             return library_name(base) is None

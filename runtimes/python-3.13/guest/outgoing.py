@@ -74,7 +74,8 @@ _passed = None
 
 
 def _is_passed(loop):
-    """Whether the other side's loop stands for it: for any of the tests', and of the candidate's for the one that takes turns."""
+    """Returns whether the other side's loop stands for a loop: for any of the tests', and of the candidate's for the
+    one that takes turns."""
     state = side.state
     if state.grader:
         return not state.candidate.looks_at_loops
@@ -82,7 +83,7 @@ def _is_passed(loop):
 
 
 def _reduce_loop(loop):
-    """Each side has an event loop of its own: in the place of the other's it is passed. The tests' loop has its turns with it."""
+    """Passes an event loop for the other side to put its own in the place of. The tests' loop has its turns with it."""
     global _passed
     if side.state.grader:
         _passed = weakref.ref(loop)
@@ -128,7 +129,7 @@ def note_contents():
 
 
 def _same(a, b):
-    """Whether two contents hold the same objects in the same order."""
+    """Returns whether two contents hold the same objects in the same order."""
     if len(a) != len(b):
         return False
     if type(a) is dict:
@@ -196,7 +197,7 @@ _MISSING = object()
 
 
 def _has(cls, name):
-    """Whether instances of a class have a method, whatever its metaclass has."""
+    """Returns whether instances of a class have a method, whatever its metaclass has."""
     return any(name in base.__dict__ for base in PLACES["__mro__"](cls))
 
 
@@ -219,7 +220,7 @@ _MAX_CONTEXTS = 8
 
 
 def _context_of(error):
-    """What was being handled when a candidate's exception was raised."""
+    """Returns the exception that was being handled when a candidate's exception was raised, or None."""
     context, length = error.__context__, 0
     seen = {id(error)}
     while context is not None and id(context) not in seen and length < _MAX_CONTEXTS:
@@ -291,7 +292,7 @@ def _parts_of_exception(error):
 
 
 def alter_exception(number, content):
-    """What the candidate has done to its copy of an exception of the tests is done to theirs."""
+    """Alters an exception of the tests as the candidate has altered its copy."""
     error = side.state.objects[number] if border.is_number(number) and number < len(side.state.objects) else None
     if not isinstance(error, BaseException) or not marshal.fits((tuple, frozenset({list, type(None)}), dict), content):
         raise marshal.CannotCross("a change to what is no exception")
@@ -378,7 +379,8 @@ def _note_not_finite(has_nan, has_infinity):
 
 
 def _is_held(base):
-    """Whether the array behind a view of the candidate's is somebody's: then both sides look at the same memory."""
+    """Returns whether the array behind a view of the candidate's is somebody's: then both sides look at the same
+    memory."""
     # References: the view's, the two variables, and the argument.
     return side.state is not None and not side.state.grader and type(base) in marshal.ARRAYS and sys.getrefcount(base) > 4
 

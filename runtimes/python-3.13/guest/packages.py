@@ -1,4 +1,4 @@
-"""Which packages are there, and what `pip` is answered where there is nothing to install."""
+"""Packages of the image, and the answers of `pip` where there is nothing to install."""
 
 import os
 import pkgutil
@@ -48,12 +48,13 @@ PURE = frozenset("""
 
 
 def is_known(name):
-    """Whether a top-level name is that of a distribution everybody knows: no program's own module is meant by it."""
+    """Returns whether a top-level name is that of a distribution everybody knows: no program's own module is meant by
+    it."""
     return name in NATIVE or name in PURE
 
 
 def hint(name):
-    """What can be said of a module that is not there."""
+    """Returns a hint on a module that is not there, or ""."""
     top = name.partition(".")[0]
     if not top or top in sys.stdlib_module_names or top in sys.modules:
         return ""
@@ -76,7 +77,7 @@ def installed():
 
 
 def user_directory():
-    """Where `pip` installs (crates/shell/src/programs/pip.py)."""
+    """Returns the directory where `pip` installs (crates/shell/src/programs/pip.py)."""
     # Not by os.environ, which tells of who looks for what is not there.
     home = os.fsdecode(os.environ._data.get(b"HOME", b"/home/user"))
     return os.path.join(home, ".local/lib/python3.13/site-packages")
@@ -92,7 +93,8 @@ def look_again():
 
 
 def may_install(arguments):
-    """Whether `pip ARGUMENTS` has something to install, or to do otherwise, for which there is more than an answer."""
+    """Returns whether `pip ARGUMENTS` has something to install, or to do otherwise, for which there is more than an
+    answer."""
     words = arguments.split()
     if words[:1] in (["list"], ["freeze"]):
         return os.path.isdir(user_directory())
@@ -150,7 +152,7 @@ class _NotThere(types.ModuleType):
 
 
 def answer(arguments):
-    """What is printed for `pip ARGUMENTS`."""
+    """Returns the output of `pip ARGUMENTS`."""
     words = [word for word in arguments.split() if not word.startswith("-")]
     if arguments.strip() in ("--version", "-V"):
         return VERSION + "\n"
@@ -162,7 +164,7 @@ def answer(arguments):
 
 
 def _asked_for(word):
-    """What `pip install WORD` says."""
+    """Returns the output of `pip install WORD`."""
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 

@@ -1,4 +1,4 @@
-"""Which task or thread of the tests asks: on the candidate's side each has a context or a thread of its own.
+"""Tasks and threads of the tests that ask: on the candidate's side each has a context or a thread of its own.
 
 A *place* is a task of the tests' event loop. Before its first request it is told, with the place that it was made in: the
 candidate then has a running loop, and the context variables that belong there.
@@ -33,7 +33,7 @@ def _calls():
 
 
 class Places:
-    """What the candidate knows of the tests' tasks and threads."""
+    """State of the candidate's side: the tests' tasks and threads."""
 
     are_contexts_told = False  # whether the tests copy contexts, to run what they ask in them
 
@@ -74,7 +74,7 @@ class Places:
         return context
 
     def ask(self, request):
-        """As `bridge.converse`, if there are or were threads."""
+        """Sends a request as `bridge.converse` does, if there are or were threads."""
         _calls()
         if threads.is_main():
             beside = threads.has_others()
@@ -226,7 +226,7 @@ class Theirs:
 
 
 def _is_entered(context):
-    """Whether a task of the candidate's that runs in it has called back, and is asked something now."""
+    """Returns whether a task of the candidate that runs in this place has called back, and is asked something now."""
     try:
         context.run(int)
     except RuntimeError:

@@ -18,7 +18,7 @@ RE_FLAGS = ("IGNORECASE", "LOCALE", "MULTILINE", "DOTALL", "UNICODE", "VERBOSE",
 
 
 class _Group:
-    """What is broken together."""
+    """Group of texts that are broken into lines together."""
 
     __slots__ = ("broken", "depth", "pending")
 
@@ -355,7 +355,7 @@ def _exception(value, printer, cycle):
 
 
 def _constructed(arguments):
-    """As a call of the value's class with what `arguments` makes of the value: positional ones, then named ones."""
+    """Writes a call of the value's class with what `arguments` makes of the value: positional ones, then named ones."""
 
     def write(value, printer, cycle):
         positional, named = ([Raw("...")], ()) if cycle else arguments(value)

@@ -136,7 +136,7 @@ class Popen:
         self._end(9)
 
     def close(self):
-        """Nothing is held."""
+        """Does nothing: no resource is held."""
 
 
 _sentinels = weakref.WeakValueDictionary()
@@ -146,7 +146,7 @@ _is_alive = process.BaseProcess.is_alive
 
 
 def is_alive(self):
-    """Whether a process has not ended. Others have their turn before, as programs ask until it has."""
+    """Returns whether a process has not ended. Others have their turn before, as programs ask until it has."""
     threads.pause()
     return _is_alive(self)
 
@@ -172,7 +172,7 @@ def _run_to_its_code(child):
 
 
 class _Channel:
-    """One direction of a pipe."""
+    """Direction of a pipe, with its messages and numbers of open ends."""
 
     __slots__ = ("messages", "readers", "writers")
 
@@ -184,7 +184,7 @@ class _Channel:
 
 
 class Connection(connection._ConnectionBase):
-    """One end of a pipe."""
+    """End of a pipe, as multiprocessing has it."""
 
     def __init__(self, incoming, outgoing):
         super().__init__(next(_numbers), incoming is not None, outgoing is not None)
@@ -238,7 +238,8 @@ def Pipe(duplex=True):
 
 
 def wait(object_list, timeout=None):
-    """Those that are ready: ends of pipes with a message or without another end, and sentinels of processes that have ended."""
+    """Returns those that are ready: ends of pipes with a message or without another end, and sentinels of processes
+    that have ended."""
     waited = [(each, _readiness(each)) for each in object_list]
 
     def ready():

@@ -79,7 +79,7 @@ class _Line:
             raise _Usage(f"unknown option {word}")
 
     def _short(self, letters, words):
-        """Whether what follows belongs to the program."""
+        """Returns whether what follows belongs to the program."""
         for at, letter in enumerate(letters):
             if letter in VALUED:
                 value = letters[at + 1 :] or (words.pop(0) if words else None)
@@ -104,7 +104,7 @@ class _Line:
 
 
 def run(request):
-    """The exit code."""
+    """Runs a program, and returns its exit code."""
     environment.start(request["env"], request["seed"])
     arguments = request["program"]
     try:

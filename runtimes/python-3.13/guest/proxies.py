@@ -45,14 +45,14 @@ def name_of(handle):
 
 
 def _subclasses_of_class(cls):
-    """All that the candidate has: the tests know handles of some."""
+    """Returns all subclasses that the candidate has: the tests know handles of some."""
     if side.state.grader and border.asked_by(1) == "tests":
         return side.state.ask("get", remote_id(cls), "__subclasses__")()
     return type.__subclasses__(cls)
 
 
 class _Missing(AttributeError, TypeError):
-    """As an attribute it is not there; `len` or `iter` of a class says that by a TypeError."""
+    """AttributeError of an attribute that is not there; `len` or `iter` of a class says that by a TypeError."""
 
 
 _Missing.__name__ = _Missing.__qualname__ = "TypeError"
@@ -110,7 +110,7 @@ _own_namespace, _own_annotations, _own_mro = (type.__dict__[name].__get__ for na
 
 
 def evaluates_annotations(frame):
-    """Whether code of the library looks for what annotations that are text may name."""
+    """Returns whether code of the library looks for what annotations that are text may name."""
     name = frame.f_globals.get("__name__")
     return name == "typing" or name == "inspect" and frame.f_code.co_name == "get_annotations"
 
@@ -139,7 +139,7 @@ _FORMS = frozenset(map(type, (
 
 
 def _namespace_of_class(cls):
-    """What the tests see of a class's own attributes are the candidate's."""
+    """Returns the candidate's own attributes of a class where the tests ask."""
     frame = sys._getframe(1)
     if not side.state.grader or border.asked_by(1) != "tests" and frame.f_globals.get("__name__") not in ("typing", "inspect"):
         return _own_namespace(cls)
@@ -157,7 +157,7 @@ def _annotations_of_class(cls):
 
 
 def _told_of_class(name):
-    """What the tests see of a class's place among others is the candidate's; the library works with the handles' own."""
+    """Shows the tests a class's place among others as the candidate has it; the library works with the handles' own."""
     own = type.__dict__[name].__get__
 
     def told(cls):
@@ -289,12 +289,12 @@ _READS_SPECIALS = re.compile(r"\w\.__new__|\.__(?:%s)__(?!\()" % "|".join(sorted
 
 
 def _derives(cls, stand_in):
-    """Whether a class of the candidate derives from the class of the library that a stand-in is."""
+    """Returns whether a class of the candidate derives from the class of the library that a stand-in is."""
     return type(cls) is ProxyType and any(stand_in._proofbox_real in base._proofbox_library for base in _own_mro(cls) if type(base) is ProxyType)
 
 
 def _indexed(cls):
-    """What `Class[item]` calls: for the tests, if there is such a thing."""
+    """Returns what `Class[item]` calls, for the tests if the class has such a thing."""
     if side.state.grader and "__getitem__" not in cls._proofbox_specials:
         side.state.ask("get", remote_id(cls), "__class_getitem__")
     return lambda key: side.state.ask("index", remote_id(cls), key)
@@ -308,7 +308,8 @@ ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls),
 
 
 def _is_checked(cls, what, value):
-    """What the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a protocol)."""
+    """Returns what the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a
+    protocol)."""
     if not side.state.grader:
         return False
     asker = 2
@@ -434,7 +435,7 @@ def call_object(self, *args, **kwargs):
 
 
 def _may_forgive(error):
-    """Whether `__exit__` of the candidate may swallow an exception of the tests."""
+    """Returns whether `__exit__` of the candidate may swallow an exception of the tests."""
     if isinstance(error, BaseExceptionGroup):
         return isinstance(error, Exception) and all(map(_may_forgive, error.exceptions))
     return isinstance(error, Exception) and not isinstance(error, border.TELLING)
@@ -506,7 +507,7 @@ def enter_context(self):
 
 
 def exit_context(self, kind, error, traceback):
-    """What the tests assert inside a `with` is not the candidate's to forgive."""
+    """Leaves a context of the candidate: what the tests assert inside a `with` is not the candidate's to forgive."""
     if self._proofbox_prints is not None:
         print_here(self._proofbox_prints)
         object.__setattr__(self, "_proofbox_prints", None)
@@ -552,7 +553,8 @@ def next_async_item(self):
 
 
 def note_item(handle, given):
-    """What became of the awaitable of an asynchronous iterator's item: one that gives none at all checks nothing."""
+    """Notes whether the awaitable of an asynchronous iterator gave an item: an iterator that gives none at all checks
+    nothing."""
     (source,) = handle._proofbox_ends_loop
     if given:
         object.__setattr__(source, "_proofbox_given", True)
@@ -565,7 +567,7 @@ def await_result(self):
 
 
 def _driver(self):
-    """What drives a coroutine of the other side, for a loop that knows it as one."""
+    """Returns the driver of a coroutine of the other side, for a loop that knows it as one."""
     try:
         return object.__getattribute__(self, "_proofbox_driver")
     except AttributeError:
@@ -645,8 +647,9 @@ def get_attribute(self, name):
 
 
 def _is_its_method(handle, name):
-    """Whether a method that plain values have is one that the tests can expect of the object: of a class of the library that
-    has it, of a class that they name, of a module that they name. A class with the name of a function is called as one."""
+    """Returns whether a method that plain values have is one that the tests can expect of the object: of a class of the
+    library that has it, of a class that they name, of a module that they name. A class with the name of a function is
+    called as one."""
     kind = type(handle)
     real = kind._proofbox_real
     if real is not None:
@@ -660,7 +663,8 @@ _MAX_READ = 256
 
 
 def _note_attribute(number, name, value):
-    """Whether an attribute has another value than before, though nothing has been asked since that could change it."""
+    """Signals that an attribute has another value than before, though nothing has been asked since that could change
+    it."""
     known = side.state.read.get((number, name))
     if known and known[1] == side.state.changes and known[0] != value and known[0] == known[0]:
         side.signal("changing_attribute")
@@ -774,7 +778,8 @@ class Forward:
 
 
 def pickled(handle, protocol):
-    """What a pickle of the tests' holds of an object of the candidate's: a pickle that the candidate has made, and reads."""
+    """Returns the bytes that stand in the tests' pickle for an object of the candidate's: a pickle that the candidate
+    makes, and reads."""
     if not side.state.grader:
         raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
     data = side.state.ask("pickle", remote_id(handle), protocol)
@@ -787,7 +792,7 @@ def pickled(handle, protocol):
 
 
 def unpickled(data):
-    """Another object of the class, as the candidate reads it of its own pickle."""
+    """Returns another object of the class, as the candidate reads it of its own pickle."""
     if not side.state.grader:
         raise TypeError("an object of another interpreter can't be unpickled (grading: isolated)")
     kind = side.state.pickled.get(data)
@@ -804,7 +809,7 @@ _MAX_PICKLED = 256
 
 
 def copy_number(memo):
-    """One number for all requests of one `copy.deepcopy`, so that its copies share what their objects share."""
+    """Returns one number for all requests of one `copy.deepcopy`, so that its copies share what their objects share."""
     if _COPY_NUMBER not in memo:
         side.state.copies += 1
         memo[_COPY_NUMBER] = side.state.copies

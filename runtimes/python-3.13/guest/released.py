@@ -37,7 +37,7 @@ class Handles:
             self.kept[number] = handle
 
     def keep(self, number, handle):
-        """What is known of this handle must not be forgotten with it."""
+        """Keeps a handle of which something is known that must not be forgotten with it."""
         self.kept[number] = handle
 
     def _drop(self, number, dropped):

@@ -58,7 +58,7 @@ def class_of(error):
 
 
 def exit_code_of(error):
-    """What a shell would see of a SystemExit."""
+    """Returns the exit code that a shell would see of a SystemExit."""
     code = error.code
     if code is None:
         return 0
@@ -68,7 +68,8 @@ def exit_code_of(error):
 
 
 def _candidates_frames(error):
-    """Where in the candidate an exception was raised that came over the bridge: told by the candidate's interpreter."""
+    """Returns the frames in which the candidate raised an exception that came over the bridge, as its interpreter tells
+    them."""
     frames = getattr(error, "_proofbox_frames", None)
     if type(frames) is not list:
         return []
@@ -85,7 +86,7 @@ def users_traceback(error):
 
 
 def notes(error):
-    """What `add_note` has added, as tracebacks show it."""
+    """Returns the notes that `add_note` has added, as tracebacks show them."""
     added = error.__dict__.get("__notes__") if type(error.__dict__) is dict else None
     return [note for note in added[:FRAMES_LIMIT] if type(note) is str] if type(added) is list else []
 

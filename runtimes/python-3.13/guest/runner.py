@@ -239,7 +239,7 @@ def _grade(request):
 
 
 def _keep_from_candidate(text):
-    """What libraries of tests keep on disk is kept where the candidate does not write."""
+    """Moves what libraries of tests keep on disk to where the candidate does not write."""
     if "hypothesis" in text:
         # Without the tests' folder, whose files are not all there yet, and would be remembered so.
         path, sys.path[:] = sys.path[:], [packages.DIRECTORY]
@@ -250,7 +250,8 @@ def _keep_from_candidate(text):
 
 
 def _texts(tests):
-    """All that is text in the description of tests: which of their interpreter's state they look at shows in it."""
+    """Iterates over all text in the description of tests: which of their interpreter's state they look at shows in
+    it."""
     if type(tests) is str:
         yield tests
     elif type(tests) is bytes:
@@ -265,7 +266,7 @@ def _texts(tests):
 
 
 def _snippet(request, main):
-    """None when the snippet ran to its end, else the exit code."""
+    """Runs the snippet. Returns None when it ran to its end, else the exit code."""
     result = request["result"]
     try:
         code, last = _compile(request["code"], result == "last_expression")
@@ -339,7 +340,7 @@ def _stuck(error, exit_code):
 
 
 def _finish(exit_code):
-    """What an interpreter does at its end: it waits for threads, calls exit functions, and writes out the buffers."""
+    """Ends an interpreter: waits for threads, calls exit functions, and writes out the buffers."""
     if threads.started:
         error = threads.shut_down()
         if error is not None:

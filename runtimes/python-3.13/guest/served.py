@@ -1,4 +1,4 @@
-"""What the candidate may do with objects of the tests that it was given, request by request (`SERVED` of border.py)."""
+"""Requests of the candidate on objects of the tests that it was given, one by one (`SERVED` of border.py)."""
 
 import asyncio
 import builtins
@@ -46,7 +46,7 @@ def check_may_leave(value):
 
 
 def _is_of_a_runner(target, name):
-    """Whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
+    """Returns whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
     kinds = type(target).__mro__
     if not any(map(stays, kinds)):
         return False
@@ -61,12 +61,13 @@ def _object(number):
 
 
 def _is_made_when_asked(target, name):
-    """Whether an attribute of a mock is one that it makes for whoever asks, as `turtle.Turtle._screen`, and none of its own."""
+    """Returns whether an attribute of a mock is one that it makes for whoever asks, as `turtle.Turtle._screen`, and
+    none of its own."""
     return name[:2] != "__" and not name.startswith(("_mock", "_spec")) and not hasattr(type(target), name) and name not in vars(target) and vars(target).get("_mock_wraps") is None
 
 
 def _is_made_by_namedtuple(kind, name):
-    """Whether a class of the tests' has the attribute from `namedtuple`, and not of its own."""
+    """Returns whether a class of the tests' has the attribute from `namedtuple`, and not of its own."""
     definer = next((base for base in kind.__mro__ if name in vars(base)), None)
     return definer is not None and definer.__bases__ == (tuple,) and type(vars(definer).get("_fields")) is tuple
 
@@ -94,7 +95,7 @@ def _visible(target, name):
 
 
 def _is_held(target, name):
-    """Whether an object of the library keeps that for the tests alone."""
+    """Returns whether an object of the library keeps that for the tests alone."""
     return any(name in border.HELD.get(f"{kind.__module__}.{kind.__qualname__}", ()) for kind in type(target).__mro__)
 
 
@@ -115,7 +116,7 @@ def _get(number, name):
 
 
 def _given(target, value):
-    """What an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
+    """Returns what an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
     if type(value) in marshal.HOLDING or type(value) in marshal.CHANGEABLE:
         if any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
             return _apart(value)
@@ -133,7 +134,7 @@ def _apart(value):
 
 
 def _has_attributes(target):
-    """Whether it is an instance of a class of the tests' own, or one that only holds attributes."""
+    """Returns whether an object is an instance of a class of the tests' own, or one that only holds attributes."""
     kind = type(target)
     own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(stays, kind.__mro__))
     return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
@@ -160,7 +161,8 @@ def _check_alterable(target, name):
 
 
 def _note_alteration(target, name, value):
-    """What the tests' own objects keep of what is done with them, and where mocks were, is rarely a candidate's to set."""
+    """Signals changes to what the tests' own objects record, and to places of mocks, which are rarely a candidate's to
+    set."""
     is_mock = isinstance(target, mock.NonCallableMock)
     if is_mock or isinstance(getattr(target, "__dict__", {}).get(name), mock.NonCallableMock):
         if proxies.is_remote(value):
@@ -172,7 +174,7 @@ def _note_alteration(target, name, value):
 
 
 class _Replaced:
-    """Where the candidate has put one mock of the tests in the place of another: read there, it has no record.
+    """Place where the candidate has put one mock of the tests for another: read there, it has no record.
 
     (Each mock has a class of its own.)"""
 
@@ -314,7 +316,8 @@ def _call_watched(target, arguments, keywords, classes):
 
 
 def _check_unaltered(cls, known):
-    """Whether a function of the tests that sets attributes has set one of a class to an object of the candidate's."""
+    """Refuses a run in which a function of the tests has set an attribute of a class to an object of the
+    candidate's."""
     for name, value in vars(cls).items():
         if known.get(name) is not value and proxies.is_remote(value):
             side.refuse("altered_the_tests", f"an attribute of class {cls.__name__} of the tests can't be set")
@@ -350,7 +353,7 @@ def _spawn(number, whole):
 
 
 def _cancel(number):
-    """What awaits it in C is cancelled, or has run out of time."""
+    """Cancels an awaitable of the tests whose awaiter in C is cancelled, or has run out of time."""
     target = _object(number)
     task = side.state.candidate.started.get(number)
     if task is None:
@@ -394,7 +397,7 @@ _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\*|\d{4})")
 
 
 def _are_extra(attributes):
-    """Whether a log record may have these attributes beside its own."""
+    """Returns whether a log record may have these attributes beside its own."""
     own = vars(logging.makeLogRecord({})).keys()
     return all(
         type(name) is str and name[:1] != "_" and name not in own and type(value) in side.PLAIN_TYPES for name, value in attributes.items()
@@ -402,7 +405,7 @@ def _are_extra(attributes):
 
 
 def _loggers(told):
-    """What the candidate has made of its loggers: so are the tests'."""
+    """Sets the tests' loggers as the candidate has set its own."""
     candidate = side.state.candidate
     if candidate.loggers is None or not states.are_loggers(told):
         side.refuse("protocol_violation", "loggers that are none")
@@ -454,7 +457,7 @@ def _altered(what):
 
 
 def _state(name, told):
-    """What the candidate has altered of what the tests look at."""
+    """Takes what the candidate has altered of the state that the tests look at."""
     followed = side.state.candidate.followed
     if type(name) is not str or followed is None or not followed.take(name, told):
         side.refuse("protocol_violation", "a state that nobody looks at")
@@ -528,7 +531,8 @@ def _dialects(told):
 
 
 def _printing(target):
-    """What the candidate has put in the place of its `sys.stdout`, or None when that is its own again."""
+    """Sets the object that the candidate has put in the place of its `sys.stdout`, or None when that is its own
+    again."""
     if "printing" not in side.state.candidate.watched or isinstance(target, (*side.VALUE_TYPES, *side.CONTAINERS)):
         side.refuse("protocol_violation", "an output that is none")
     side.state.printing = target

@@ -98,7 +98,7 @@ def cell(request):
 
 
 def _tidy_up():
-    """What was meant for one cell ends with it."""
+    """Ends what was meant for one cell."""
     while display.capturing:
         display.end_capture()
     _restore_variables()
@@ -232,7 +232,7 @@ def _learn(flags):
 
 
 def _is_magic_word(line):
-    """Whether a cell of one line begins with a magic's name, as in `ls` or `cd folder`."""
+    """Returns whether a cell of one line begins with a magic's name, as in `ls` or `cd folder`."""
     word = line.split(None, 1)[0] if line[0] != " " and not line.isspace() else ""
     if word not in shell.automagics or word in main or hasattr(builtins, word):
         return False
@@ -240,7 +240,7 @@ def _is_magic_word(line):
 
 
 def _is_silenced(source, statement):
-    """Whether a semicolon follows the last statement."""
+    """Returns whether a semicolon follows the last statement."""
     line = source.split("\n")[statement.end_lineno - 1].encode()
     return line[statement.end_col_offset :].lstrip().startswith(b";")
 
@@ -265,7 +265,7 @@ def _execute(code):
 
 
 def compile_nested(source, offset):
-    """What a magic is to run, `offset` lines into the cell: its code, and that of its last expression."""
+    """Compiles what a magic is to run, `offset` lines into the cell: its code, and that of its last expression."""
     import _proofbox_ipython_syntax as ipython_syntax
 
     name = tracebacks.name_of_cell(shell.execution_count)
@@ -292,7 +292,7 @@ def run_nested(codes):
 
 
 def nested(source):
-    """get_ipython().run_cell()"""
+    """Runs a cell within a cell, as `get_ipython().run_cell()`."""
     from types import SimpleNamespace
 
     try:
@@ -340,7 +340,7 @@ def _wait_for(coroutine):
 
 
 def _cancel(task):
-    """What waited when it was interrupted gets to its `finally` clauses."""
+    """Cancels a task that waited when it was interrupted, so that it gets to its `finally` clauses."""
     task.cancel()
     try:
         loop.run_until_complete(asyncio.wait([task], timeout=5))
@@ -481,7 +481,7 @@ REHEARSED = (
 
 
 def rehearse(run):
-    """One round of cells, for the interpreter to specialise what every cell does. Leaves nothing behind."""
+    """Runs one round of cells, for the interpreter to specialise what every cell does. Leaves nothing behind."""
     post, _proofbox.post = _proofbox.post, lambda *message: None
     before = sys.argv[:], sys.path[:], dict(vars(builtins)), sys.displayhook
     reads = getpass.getpass

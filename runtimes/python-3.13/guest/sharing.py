@@ -47,7 +47,7 @@ BARE = {"call": 3, "special": 2}
 
 
 class Shared(dict):
-    """What one side knows of the containers that both have: these, by number."""
+    """Containers that both sides have, by number, with what one side knows of them."""
 
     __slots__ = ("numbers", "copies", "rich", "handed", "next", "sent", "limit", "told", "silent", "forgotten", "taken", "before", "hooked", "hook")
 
@@ -96,7 +96,7 @@ class Shared(dict):
             state.pending.append(("shared", number, marshal.told_of(value)))
 
     def _begin(self):
-        """Those that are new are looked at from now on."""
+        """Begins to look at the containers that are new."""
         for number in _proofbox.begin(self, self.copies):
             value = self[number]
             if marshal.is_rich(value):
@@ -184,7 +184,7 @@ class Shared(dict):
             self.hooked, self.hook, state.before_reply = True, state.before_reply, lambda: self._keep_before_reply(state)
 
     def _keep_before_reply(self, state):
-        """As what was to be done before a reply; then it is that again."""
+        """Calls `keep_taken` before a reply, after the hook that stood there, which is then put back."""
         self.hooked, state.before_reply = False, self.hook
         if state.before_reply:
             state.before_reply()
@@ -192,8 +192,8 @@ class Shared(dict):
             self.keep_taken(state)
 
     def keep_taken(self, state):
-        """As `keep`, of the containers of the reply that this side has had last: also of what it has altered, and holds no
-        more."""
+        """Keeps the containers of the reply that this side has had last, as `keep` does: also those that it has
+        altered, and holds no more."""
         taken, (copies, rich) = self.taken, self.before
         held = set(_proofbox.held(taken, [*copies, *rich.values()] if rich else copies, (), marshal.HOLDING, 1, 1))
         changed = dict(marshal.changes(taken, self.before) or ())
@@ -223,8 +223,8 @@ class Shared(dict):
             taken.clear()
 
     def keep_open(self, state):
-        """As `keep`, while the request is being carried out, and calls back; returns its containers, which the other side
-        does not know by numbers yet."""
+        """Keeps the containers of the request that is being carried out, and calls back; returns them: the other side
+        does not know them by numbers yet."""
         (received, before), state.open = state.open, None
         self.keep(state, received, before, ())
         return received

@@ -1,5 +1,5 @@
-"""What one side of the bridge knows of the other, and what it has noticed: the state that all modules of the bridge share, signals,
-and refusals."""
+"""State that all modules of the bridge share: what one side knows of the other, and what it has noticed; signals, and
+refusals."""
 
 import array
 import cmath
@@ -14,7 +14,7 @@ import _proofbox_sharing as sharing
 
 
 class State:
-    """What one side knows of the other. Made anew at the start, so that a run writes to little of the image."""
+    """Knowledge of one side about the other. Made anew at the start, so that a run writes to little of the image."""
 
     __slots__ = (
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
@@ -193,7 +193,7 @@ def refuse(name, message):
 
 
 def tells_of_failure(error):
-    """Whether an exception says that a test has failed."""
+    """Returns whether an exception says that a test has failed."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(tells_of_failure, error.exceptions))
     return isinstance(error, border.TELLING)
@@ -261,7 +261,7 @@ def note_number(value):
 
 
 def note_plain(value):
-    """What an instance of a class of the candidate's holds: as that of a call."""
+    """Notes what an instance of a class of the candidate's holds, as that of a call."""
     kind = type(value)
     if kind in NUMBERS:
         note_number(value)

@@ -32,7 +32,7 @@ def _numpy_state():
 
 
 def drawn(before, after):
-    """How many words were drawn between two states of a Mersenne Twister, or None if it was set."""
+    """Returns how many words were drawn between two states of a Mersenne Twister, or None if it was set."""
     import _random
 
     at, there = before[-1], after[-1]
@@ -202,7 +202,7 @@ def are_loggers(told):
 
 
 def _decimal_flags():
-    """Those that have been raised; they are told once."""
+    """Returns the flags that have been raised, and clears them: they are told once."""
     import decimal
 
     flags = decimal.getcontext().flags
@@ -287,7 +287,7 @@ _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
 
 
 def looked_at(text):
-    """What a text of tests looks at."""
+    """Returns the names of the states that a text of tests looks at."""
     if not any(map(text.__contains__, _HINTS)):
         return []
     found = {state: None for word, state in _WORDS.items() if word in text}
@@ -322,7 +322,7 @@ class Watch:
                 self.known[name] = self.first[name] = self._read(name)
 
     def begin_case(self):
-        """What is altered now is no fault of the next case."""
+        """Begins a case: what was altered before is no fault of the next one."""
         self.first |= {name: value for name, value in self.known.items() if name in ALTERED}
 
     def set(self, name, state):
@@ -335,7 +335,7 @@ class Watch:
             self.known[name] = self._read(name)
 
     def tell(self):
-        """What has been altered since the last request."""
+        """Tells the tests what has been altered since the last request."""
         for name, before in self.known.items():
             present = self._read(name)
             if name == "decimal flags":
@@ -359,7 +359,7 @@ class Watch:
 
 
 class Followed:
-    """What the tests look at, and what the candidate has told of it."""
+    """States that the tests look at, and what the candidate has told of them."""
 
     def __init__(self, names):
         self.names = names
@@ -386,12 +386,12 @@ class Followed:
                 converse(("generator", name, state))
 
     def settle(self, name):
-        """Both sides have been seeded."""
+        """Takes the state as it is after both sides have been seeded."""
         if name in self.generators:
             self.states[name] = GENERATORS[name][0]()
 
     def take(self, name, told):
-        """What the candidate has altered; whether it can be meant."""
+        """Takes what the candidate has altered. Returns whether it can be meant."""
         if name not in self.names:
             return False
         if name in GENERATORS:

@@ -45,10 +45,10 @@ class InProcess:
         """Names are what they are."""
 
     def choose_entry_point(self, codes):
-        """Likewise."""
+        """Chooses none: names are what they are."""
 
     def lend(self, namespace):
-        """It is one namespace."""
+        """Lends nothing: there is one namespace."""
 
     def fetch(self, name):
         try:
@@ -63,7 +63,7 @@ class InProcess:
         return error
 
     def fresh(self):
-        """There is one interpreter."""
+        """Does nothing: there is one interpreter."""
 
 
 class Cases:
@@ -121,12 +121,12 @@ class Cases:
 
 
 def _executor(*sources):
-    """What executes code of the tests: threads that they start may be in calls from C."""
+    """Returns what executes code of the tests: threads that they start may be in calls from C."""
     return threads.execute if threads.may_start("\n".join(sources)) else exec
 
 
 class Asserts:
-    """Each statement is a case, run on its own in a namespace with the snippet's names (MBPP)."""
+    """Tests of which each statement is a case, run on its own in a namespace with the snippet's names (MBPP)."""
 
     def __init__(self, request):
         self.setup = request["setup"]
@@ -169,7 +169,7 @@ class Asserts:
 
 
 class Checks:
-    """What the instrumented `check` calls."""
+    """Calls of the instrumented `check`."""
 
     def __init__(self, cases, candidate):
         self.cases, self.candidate = cases, candidate
@@ -267,7 +267,8 @@ class Script:
 
 
 def _is_good_end(error):
-    """Whether a script has ended itself as a program that succeeds does: the script, and no function of its for the candidate."""
+    """Returns whether a script has ended itself as a program that succeeds does: the script, and no function of its for
+    the candidate."""
     if type(error) is not SystemExit or error.code not in (None, 0) or type(error.code) not in (type(None), int, bool):
         return False
     trace = error.__traceback__
@@ -280,7 +281,8 @@ def _is_good_end(error):
 
 
 def is_named(error, name):
-    """Whether the exception is of the class of that name: the builtin, where there is one, else one of the snippet's."""
+    """Returns whether the exception is of the class of that name: the builtin, where there is one, else one of the
+    snippet's."""
     builtin = getattr(builtins, name or "", None)
     if isinstance(builtin, type):
         return isinstance(error, builtin)
@@ -288,7 +290,7 @@ def is_named(error, name):
 
 
 class FunctionCases:
-    """Each call is a case. What it returns is told to the host, which compares."""
+    """Calls of a function, each a case. What a call returns is told to the host, which compares."""
 
     def __init__(self, request):
         self.entry_point = request["entry_point"]

@@ -56,7 +56,7 @@ _NOT_MADE = 1 << 7  # Py_TPFLAGS_DISALLOW_INSTANTIATION
 
 
 def _is_value(cls):
-    """Whether a class of the library only makes values, or nothing."""
+    """Returns whether a class of the library only makes values, or nothing."""
     if issubclass(cls, type):
         return False
     module = cls.__module__
@@ -70,7 +70,7 @@ _FORMS = ("types", "typing")  # their classes can be called with what they are f
 
 
 def stand_for_class(cls, place):
-    """What a class of the library is that the candidate names."""
+    """Returns the stand-in for a class of the library that the candidate names."""
     stand_in = _classes.get(cls)
     if stand_in is None:
         stand_in = _classes[cls] = cls if _is_value(cls) else _make_class(cls, place)
@@ -94,7 +94,7 @@ def _make_class(cls, place):
 
 
 def stand_for_module(name):
-    """What a module of the library is that the candidate names."""
+    """Returns the stand-in for a module of the library that the candidate names."""
     found = origins.restore_module(name)
     if not side.state.grader:
         return found
@@ -119,7 +119,8 @@ def _only_computes(place):
 
 
 def _stand_for_function(place):
-    """What a function is that the tests have handed over, and that the candidate names: the tests' own if it only computes."""
+    """Returns what stands for a function that the tests have handed over, and that the candidate names: the tests' own
+    if it only computes."""
     import _proofbox_incoming as incoming
 
     state = side.state
@@ -137,7 +138,7 @@ def _stand_for_function(place):
 
 
 def place_of(handle):
-    """Where the library has what a handle stands for, or None."""
+    """Returns where the library has what a handle stands for, or None."""
     try:
         return handle._proofbox_stands
     except AttributeError:
@@ -153,7 +154,7 @@ def number_of(place):
 
 
 def as_own(value):
-    """What a module of the candidate has of the library under a name: the tests name it."""
+    """Returns what a module of the candidate has of the library under a name: the tests name it."""
     return value if type(value) in (list, tuple, dict) or not side.state.has_stand_ins else as_named(value)
 
 
@@ -189,7 +190,7 @@ def as_named(value):
 
 
 def leads_to_code(value, depth=0):
-    """Whether a text names an attribute that leads from an object of the tests to its code."""
+    """Returns whether a text names an attribute that leads from an object of the tests to its code."""
     # Not by isinstance: `__class__` of a handle is what its object is of.
     kind = type(value)
     if kind in _SCALARS:

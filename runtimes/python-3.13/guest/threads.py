@@ -129,7 +129,7 @@ def _leave(number):
 
 
 def _choose():
-    """Who goes on; perhaps who asks."""
+    """Chooses who goes on; perhaps who asks."""
     while True:
         if _interrupted() and _main in _waiting and _can_run(0):
             _main.outcome = False
@@ -265,7 +265,7 @@ def end(ident):
 
 
 def is_main():
-    """Whether the main thread asks."""
+    """Returns whether the main thread asks."""
     return _running is _main
 
 
@@ -275,7 +275,7 @@ def idents():
 
 
 def can_go_on(*but):
-    """Whether a thread that waits could go on now; not of those that wait for what is named."""
+    """Returns whether a thread that waits could go on now; not of those that wait for what is named."""
     now = _monotonic()
     for fiber in _waiting:
         if fiber.number is None:
@@ -294,7 +294,7 @@ def seconds_left():
 
 
 def has_others():
-    """Whether there are threads besides the one that asks."""
+    """Returns whether there are threads besides the one that asks."""
     return _running is not _main or bool(_alive)
 
 
@@ -357,7 +357,7 @@ def _run(fiber):
 
 
 class _Unraisable:
-    """What sys.unraisablehook is told; its own type can't be made in Python."""
+    """Argument of sys.unraisablehook; its own type can't be made in Python."""
 
     def __init__(self, error, text):
         self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
@@ -551,12 +551,12 @@ def guarded(function, *arguments, **keywords):
 
 
 def may_start(text):
-    """Whether a program of this text may start threads."""
+    """Returns whether a program of this text may start threads."""
     return "hread" in text or "concurrent" in text or "run_in_executor" in text
 
 
 def guarding(function):
-    """The function, guarded."""
+    """Returns the function, guarded."""
 
     @functools.wraps(function)
     def called(*arguments, **keywords):
@@ -567,7 +567,7 @@ def guarding(function):
 
 
 def execute(code, namespace):
-    """As `exec`, guarded."""
+    """Executes code as `exec` does, guarded."""
     guarded(FunctionType(code, namespace))
 
 
@@ -907,7 +907,8 @@ def work_in_pools():
 
 
 def _native_id(ident):
-    """What a system calls the thread with that identifier: the first one has the number of the process."""
+    """Returns the number that a system gives the thread with that identifier: the first one has the number of the
+    process."""
     return os.getpid() + ident - _main.ident
 
 
@@ -917,7 +918,7 @@ def get_native_id():
 
 
 def _name_natively():
-    """What `threading` has where the system's threads have numbers."""
+    """Defines what `threading` has where the system's threads have numbers."""
     get_native_id.__module__ = "_thread"
     _thread.get_native_id = threading.get_native_id = get_native_id
     threading.Thread.native_id = property(lambda thread: None if thread._ident is None else _native_id(thread._ident))

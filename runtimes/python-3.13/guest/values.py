@@ -1,4 +1,4 @@
-"""What the codec (codec.c) does with a value that is not of a plain builtin type.
+"""Reduction of values that are not of a plain builtin type, for the codec (codec.c).
 
 `reduce(value)` gives `(name, payload)` for the types that cross whole, with a payload of plain values, and
 `(None, (type, repr))` for everything else. The host's half is crates/types/src/value.rs."""

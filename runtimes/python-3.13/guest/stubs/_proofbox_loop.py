@@ -78,7 +78,7 @@ class EpollSelector(selectors._BaseSelectorImpl):
 
 
 def _events(key):
-    """Those that are wanted of a file, and are the case."""
+    """Returns the events that are wanted of a file, and are the case."""
     found = loopback.readiness(key.fd)
     events = selectors.EVENT_READ if found & (loopback.READS | loopback.IS_HUNG_UP | loopback.HAS_FAILED) else 0
     if found & (loopback.WRITES | loopback.IS_HUNG_UP | loopback.HAS_FAILED):
@@ -87,7 +87,7 @@ def _events(key):
 
 
 def _waiting_tasks():
-    """Where the first few tasks stand, for someone who wonders what hangs."""
+    """Returns where the first few tasks wait, for someone who wonders what hangs."""
     places = []
     for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name())[:3]:
         for frame in task.get_stack(limit=1):
@@ -114,7 +114,7 @@ class SandboxEventLoop(unix_events._UnixSelectorEventLoop):
         super().__init__(EpollSelector())
 
     def can_go_on(self):
-        """Whether it has something to do at once."""
+        """Returns whether the loop has something to do at once."""
         return bool(self._ready) or self._selector.is_any_ready()
 
     def run_forever(self):

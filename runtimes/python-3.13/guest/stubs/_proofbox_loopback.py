@@ -69,7 +69,7 @@ def pause():
 
 
 def wait(attempt, timeout, what):
-    """Whether `attempt()` has become true within `timeout` seconds. Others run meanwhile."""
+    """Returns whether `attempt()` has become true within `timeout` seconds. Others run meanwhile."""
     if attempt():
         return True
     if timeout is not None and timeout <= 0:
@@ -123,7 +123,7 @@ def numeric_address(host, family):
 
 
 def is_local(address):
-    """Whether a numeric address is this machine's."""
+    """Returns whether a numeric address is this machine's."""
     address = address.removeprefix(_MAPPED)
     return address.startswith("127.") or address in ("0.0.0.0", "::", "::1")
 
@@ -203,7 +203,7 @@ _last_port = FIRST_PORT - 1
 
 
 class _Endpoint:
-    """What all descriptors of one socket have in common."""
+    """Socket that several descriptors may share."""
 
     __slots__ = (
         "error", "family", "has_ended", "is_connecting", "key", "messages", "name", "number", "options", "peer", "peer_number",
@@ -224,7 +224,7 @@ class _Endpoint:
         self.has_ended = self.is_connecting = False
 
     def open(self):
-        """A first descriptor."""
+        """Opens the first descriptor."""
         if len(_endpoints) > 64:
             for endpoint in list(_endpoints.values()):
                 endpoint.is_open()
@@ -236,14 +236,14 @@ class _Endpoint:
         return fd
 
     def is_open(self):
-        """Whether it has a descriptor; if it no longer has, it is forgotten."""
+        """Returns whether the socket has a descriptor; if it no longer has, it is forgotten."""
         if _proofbox.sockets_count(self.number):
             return True
         self.release()
         return False
 
     def release(self):
-        """When its last descriptor is gone."""
+        """Releases the socket when its last descriptor is gone."""
         _endpoints.pop(self.number, None)
         self.unbind()
         self.stop_listening()
@@ -273,7 +273,8 @@ class _Endpoint:
         return self.name[0].removeprefix(_MAPPED)
 
     def takes(self, host):
-        """How well what is sent to a host fits the address that it is bound to: 0 for not at all."""
+        """Returns how well what is sent to a host fits the address that the socket is bound to, from 1 to 3; 0 for not
+        at all."""
         own = self.host()
         if own == host:
             return 3
@@ -282,7 +283,7 @@ class _Endpoint:
         return 1 if own == "::" and not self.options.get((IPPROTO_IPV6, IPV6_V6ONLY)) else 0
 
     def collides(self, host, other):
-        """Whether `other` has an address that it may not share with this one, which wants `host`."""
+        """Returns whether `other` has an address that it may not share with this one, which wants `host`."""
         own, theirs = host.removeprefix(_MAPPED), other.host()
         if own != theirs:
             any_own, any_theirs = own in ("0.0.0.0", "::"), theirs in ("0.0.0.0", "::")
@@ -336,12 +337,12 @@ class _Endpoint:
 
 
 def _open_at(key):
-    """Those bound there that are open."""
+    """Returns the open sockets that are bound there."""
     return [endpoint for endpoint in list(_bound.get(key, ())) if endpoint.is_open()]
 
 
 def _find(type, host, port):
-    """Who gets what is sent to an address, or None."""
+    """Returns the socket that gets what is sent to an address, or None."""
     best, rank = None, 0
     for endpoint in _open_at((type, port)):
         fits = endpoint.takes(host.removeprefix(_MAPPED))
@@ -363,7 +364,7 @@ def _find_path(type, path):
 
 
 def is_socket_file(path):
-    """Whether a socket was bound to a path: its file is a regular one, and empty."""
+    """Returns whether a socket was bound to a path: its file is a regular one, and empty."""
     try:
         status = os.stat(path)
     except OSError:
@@ -379,7 +380,8 @@ def close(fd):
 
 
 def readiness(fd):
-    """What is the case of a descriptor, as sockets.c tells it. Files never make wait; nor does what is not open."""
+    """Returns the readiness of a descriptor, as sockets.c tells it. Files never make wait; nor does what is not
+    open."""
     found = _proofbox.sockets_readiness(fd)
     if not found & IS_UNCONNECTED:
         return READS | WRITES if found & IS_OTHER else found
@@ -628,7 +630,7 @@ Open a socket of the given type, between ends of this interpreter."""
             return errno.EAGAIN
 
     def _connect(self, address):
-        """The error number."""
+        """Connects the socket. Returns the error number, 0 for success."""
         self._check()
         endpoint = self._endpoint
         parsed = _parse(endpoint.family, address, "connect")
@@ -696,7 +698,7 @@ Open a socket of the given type, between ends of this interpreter."""
     # Receiving.
 
     def _receive(self, flags, take, *arguments):
-        """What `take(*arguments)` answers when it would not wait: of a connection's bytes."""
+        """Returns what `take(*arguments)` answers when it would not wait: of a connection's bytes."""
         while (found := take(*arguments)) is None:
             self._until(self._is_readable, "data on a socket", flags)
         if type(found) is int and found < 0:
@@ -704,7 +706,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return found
 
     def _receive_into(self, buffer, nbytes, flags, name, too_many):
-        """How many bytes it has received, and who sent them."""
+        """Receives into a buffer. Returns how many bytes there were, and who sent them."""
         flags = self._check(flags)
         view = memoryview(buffer).cast("B")
         if nbytes < 0:
@@ -814,7 +816,7 @@ Open a socket of the given type, between ends of this interpreter."""
     # Sending.
 
     def _send(self, data, start, flags, timeout=-1):
-        """How many bytes of a connection's it has taken."""
+        """Sends bytes on a connection. Returns how many it has taken."""
         while True:
             sent = _proofbox.sockets_send(self._fd, data, start)
             if sent is None:
@@ -873,7 +875,7 @@ Open a socket of the given type, between ends of this interpreter."""
         return sent
 
     def _send_message(self, data, to, flags):
-        """Sends a datagram."""
+        """Sends a datagram, and returns its size."""
         endpoint = self._endpoint
         data = bytes(_view(data))
         if endpoint.error:

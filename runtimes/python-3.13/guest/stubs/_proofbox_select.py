@@ -22,7 +22,7 @@ FD_SETSIZE = 1024
 
 
 def _number(file):
-    """Its descriptor."""
+    """Returns the descriptor of a file or its number."""
     if isinstance(file, int):
         fd = int(file)
     else:
@@ -85,7 +85,7 @@ def select(rlist, wlist, xlist, timeout=None, /):
 
 
 def _events(fd, wanted):
-    """What `poll` tells of a descriptor."""
+    """Returns the events that `poll` tells of a descriptor."""
     found = readiness(fd)
     events = 0
     if found & READS:
@@ -133,7 +133,7 @@ class poll(_Registered):
         del self._wanted[_number(fd)]
 
     def poll(self, timeout=None, /):
-        """In milliseconds."""
+        """Waits for events, for at most `timeout` milliseconds."""
         if timeout is not None:
             if not isinstance(timeout, (int, float)):
                 raise TypeError("timeout must be an integer or None")
@@ -232,7 +232,7 @@ class epoll(_Registered):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
     def poll(self, timeout=None, maxevents=-1):
-        """In seconds."""
+        """Waits for events, for at most `timeout` seconds."""
         self._check()
         if timeout is not None and timeout < 0:
             timeout = None

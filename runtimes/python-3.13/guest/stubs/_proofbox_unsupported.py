@@ -1,4 +1,4 @@
-"""What this platform hasn't: the one place that words, reports and marks a refusal.
+"""Refusals of what this platform hasn't: the one place that words, reports and marks them.
 
 A refusal has the built-in type a program would meet elsewhere, so its `except` clauses work; a mark on the instance
 tells the runner that the sandbox, and not the program, is the cause, and of which class the failure is."""
@@ -88,7 +88,7 @@ def paths_of(error):
 
 
 def marks_of(error):
-    """What another interpreter must be told of `error`, but for its causes, to find the same."""
+    """Returns what another interpreter must be told of `error`, but for its causes, to find the same."""
     marks = {name: value for name, value in _attributes(error).items() if name == _MARK and type(value) is str}
     if isinstance(error, OSError) and (paths := paths_of(error)):
         marks[_PATHS] = paths

@@ -1,4 +1,4 @@
-"""What sysconfig (and through it zoneinfo) reads of the build; there is no Makefile in the sandbox to ask."""
+"""Build variables that sysconfig (and through it zoneinfo) reads; there is no Makefile in the sandbox to ask."""
 
 build_time_vars = {
     "prefix": "/",

@@ -1,4 +1,4 @@
-"""Rich display."""
+"""Public interface of rich display."""
 
 from IPython.core.display import *  # noqa: F403
 from IPython.core.display import __all__ as _core

@@ -333,8 +333,8 @@ display_pdf = _displayer("application/pdf", "pdf")
 
 
 def set_matplotlib_formats(*formats, **kwargs):
-    """There is nothing to set."""
+    """Does nothing: there are no formats to set."""
 
 
 def set_matplotlib_close(close=True):
-    """There is nothing to set."""
+    """Does nothing: figures are closed as they are shown."""

@@ -1,4 +1,4 @@
-"""Shows values."""
+"""Functions that show values."""
 
 from _proofbox_display import DisplayHandle, as_text, display, post, update_display
 
@@ -11,4 +11,4 @@ def publish_display_data(data, metadata=None, source=None, *, transient=None, **
 
 
 def clear_output(wait=False):
-    """What was shown has gone to the client: nothing of it can be taken back."""
+    """Does nothing: what was shown has gone to the client, and nothing of it can be taken back."""

@@ -14,7 +14,7 @@ class UsageError(IPythonCoreError):
 
 
 class StdinNotImplementedError(IPythonCoreError, NotImplementedError):
-    """There is nobody to answer."""
+    """Error of a request for input that nobody can answer."""
 
 
 class InputRejected(Exception):

@@ -1,4 +1,4 @@
-"""The pretty printer."""
+"""IPython's interface to the pretty printer."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Input and output."""
+"""Streams and capture of output."""
 
 from _proofbox_capture import CapturedIO, capture_output
 
