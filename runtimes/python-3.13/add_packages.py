@@ -61,7 +61,7 @@ def collect(arguments):
 
 
 def pip_arguments(wanted):
-    """What pip is to fetch, and the directories where it finds wheels."""
+    """Returns the requirements and files that pip fetches, and the directories where it finds wheels."""
     words, folders = [], []
     for path in wanted:
         if path.is_dir():
@@ -122,7 +122,7 @@ def stand_in(folder, name, version):
 
 
 def reason(said, work, included):
-    """Why pip could not: of a package without a pure wheel, whether it has native ones."""
+    """Returns why pip failed; of a package without a pure wheel, whether it has native ones."""
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR")]
     missing = re.search(r"No matching distribution found for ([^\s(;]+)", said)
     if not missing:

@@ -51,7 +51,7 @@ ESTIMATE_JOBS = 2
 
 
 class Build:
-    """What every step needs: settings, directories, the log, and how to run a program."""
+    """Context of every step: settings, directories, the log, and how to run a program."""
 
     def __init__(self, arguments, settings):
         self.settings = settings
@@ -87,7 +87,7 @@ class Build:
         ]
 
     def missing_sources(self):
-        """Those whose archive is not in work/sources, or not the right one."""
+        """Returns the sources whose archive is missing from work/sources, or has another hash."""
         archives = {source: self.archive(source.name) for source in self.sources.values()}
         return [
             source for source, path in archives.items() if not path.is_file() or sha256_of_file(path) != source.sha256
@@ -139,7 +139,7 @@ class Build:
             raise BuildError(f"{purpose} failed ({command[0]} ended with {code}); the end of {self.log.name} says why")
 
     def output(self, purpose, command):
-        """What a program of which nothing else is wanted prints."""
+        """Runs a program for its output alone, and returns that."""
         try:
             return subprocess.check_output(
                 [str(word) for word in command], cwd=self.work, env=self.compiler_environment(), stdin=subprocess.DEVNULL,

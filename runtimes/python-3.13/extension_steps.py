@@ -36,7 +36,7 @@ def loaded(path):
 
 
 class Library:
-    """One file extensions/NAME.toml."""
+    """Extension library, as one file extensions/NAME.toml describes it."""
 
     def __init__(self, recipe, name):
         self.name = name
@@ -54,7 +54,7 @@ class Library:
         return self.entry.get(name, {})
 
     def folder(self, build):
-        """What is compiled."""
+        """Directory of the compiled objects."""
         return build.work / self.compiled_step
 
     def python_folder(self, build):
@@ -210,7 +210,7 @@ def compile_with_meson(build, library, folder):
 
 
 def compile_called(build, library, folder):
-    """What others call of the Fortran routines of a library (fortran_steps.py)."""
+    """Compiles those of a library's Fortran routines that other libraries call (fortran_steps.py)."""
     compiler = other_library(build, library.part("called")["of"])
     callers = [other_library(build, name) for name in library.part("called")["by"]]
     objects = [caller.folder(build) / name for caller in callers for name in described(build, caller)["objects"]]
@@ -421,7 +421,7 @@ def described(build, library):
 
 
 def objects(build):
-    """What is linked for the interpreter's libraries."""
+    """Returns the objects to link for the interpreter's libraries."""
     found = [library.folder(build) / name for library in build.libraries for name in described(build, library)["objects"]]
     # First: the linker takes the toolchain's own of the same names for what is not there yet.
     return [*(sorted((build.work / "exceptions").glob("*.o")) if build.exceptions else []), *found]

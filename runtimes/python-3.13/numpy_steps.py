@@ -80,7 +80,7 @@ skip_sanity_check = true
 
 
 def settings():
-    """What decides how numpy is configured, beside its sources and our changes to them."""
+    """Returns all that decides how numpy is configured, beside its sources and our changes to them."""
     parts = (unpack_tools, write_tool, patch, environment)
     return [FLAGS, LONG_TURNS, WITH_LONG_TURNS, DROPPED, CXX_FLAGS, OPTIONS, CROSS_FILE, *map(inspect.getsource, parts)]
 
@@ -145,7 +145,7 @@ def keeps(name):
 
 
 def objects(build):
-    """What is linked for numpy."""
+    """Returns the objects to link for numpy."""
     folder = build.work / "numpy"
     return [folder / "build" / name for name in (folder / "objects").read_text().split()]
 

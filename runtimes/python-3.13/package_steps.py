@@ -31,7 +31,8 @@ SOURCES = "library-sources"
 
 
 def listed(recipe, interpreter=None):
-    """Those that packages.toml lists, or of them those of one interpreter, as sources of the build, with their entries."""
+    """Returns the entries of packages.toml, all or those of one interpreter, as pairs of a source of the build and its
+    entry."""
     import tomllib  # not at the top: an older Python is told so by build.py
 
     entries = tomllib.loads((recipe / "packages.toml").read_text())["package"]

@@ -156,8 +156,8 @@ WITHOUT_PROFILE = "Python/ceval.o"
 
 
 def unpack_profile(build):
-    """Which branches of the interpreter programs take (profile/README.md), for the compiler. Its name has its hash:
-    the compiler's cache knows a file by its name alone."""
+    """Unpacks the profile of the branches that programs take (profile/README.md), for the compiler. Its name has its
+    hash: the compiler's cache knows a file by its name alone."""
     import lzma  # not at the top: what a Python without it lacks is said by check_prerequisites
 
     path = build.work / "profile" / f"{sha256_of_file(PROFILE)[:16]}.profdata"

@@ -1,4 +1,4 @@
-"""Where the sources come from: archives that runtime.toml pins, fetched with the package clients."""
+"""Fetches the sources: archives that runtime.toml pins, by the package clients."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ import sys
 
 
 class BuildError(Exception):
-    """One sentence: what went wrong and what to do about it."""
+    """Failure of the build, in one sentence: what went wrong and what to do about it."""
 
 
 class Source:

@@ -20,7 +20,8 @@ DEFAULTS = {
 
 
 def satisfied(words):
-    """What `install` prints where all requirements are there already, which is found out without pip; None otherwise."""
+    """Returns the output of `install` where all requirements are there already, which is found out without pip; else
+    None."""
     import importlib.metadata
 
     from packaging.requirements import InvalidRequirement, Requirement

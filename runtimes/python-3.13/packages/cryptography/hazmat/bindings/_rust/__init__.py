@@ -586,7 +586,7 @@ def _hashed(data, algorithm):
 
 
 def _salt_length(padding, algorithm, size):
-    """How long the salt of a signature is, None for any length."""
+    """Returns the length of a signature's salt in bytes, None for any length."""
     from cryptography.hazmat.primitives.asymmetric import padding as paddings
 
     if padding._salt_length is paddings.PSS.MAX_LENGTH:
@@ -825,7 +825,7 @@ for name, content in {
 
 
 class _Library:
-    """What the package asks of OpenSSL when it is imported: that it is of this version, and has nothing."""
+    """OpenSSL as the package sees it when it is imported: of this version, and with no features."""
 
     CRYPTOGRAPHY_PACKAGE_VERSION = __version__.encode()
 

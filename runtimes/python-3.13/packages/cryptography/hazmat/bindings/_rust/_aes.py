@@ -36,7 +36,7 @@ BOX, BACK, FORWARD, BACKWARD = _tables()
 
 
 class Aes:
-    """One key."""
+    """AES block cipher with one expanded key."""
 
     def __init__(self, key):
         count = len(key) // 4
@@ -242,7 +242,7 @@ def _shifted(byte):
 
 
 class Gcm:
-    """One message."""
+    """State of GCM for one message: counter and hash."""
 
     def __init__(self, cipher, nonce):
         self.hash = Ghash(cipher.encrypt(bytes(BLOCK)))

@@ -94,7 +94,7 @@ _NULL = b"\5\0"
 
 
 def _read(data):
-    """What a sequence of DER values has, as (tag, content)."""
+    """Returns the elements of a sequence of DER values, as (tag, content)."""
     found, position = [], 0
     while position < len(data):
         tag, length = data[position], data[position + 1]
@@ -198,7 +198,7 @@ def from_pem(data):
 
 
 def read_public(der):
-    """(n, e)."""
+    """Returns (n, e) of a public key in DER."""
     parts = _read(_one(der))
     if len(parts) == 2 and parts[0][0] == 0x30 and parts[1][0] == 3:
         if _dotted(_read(parts[0][1])[0][1]) != RSA:
