@@ -166,7 +166,7 @@ def test_further_tools_run_here_and_errors_are_answers(client: proofbox.Client) 
 def test_a_further_tool_can_update_the_state(client: proofbox.Client) -> None:
     @tool
     def note(text: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
-        """Notes a text."""
+        """Notes a text, and answers with it."""
         return Command(update={"messages": [ToolMessage(f"noted {text}", tool_call_id=tool_call_id)]})
 
     node = SandboxNode(client, labels=LABELS, tools=[note])

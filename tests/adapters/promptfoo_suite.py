@@ -29,7 +29,7 @@ PAGE = "how-to/evaluate-with-promptfoo.md"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the guide's programs are, once it was followed."""
+    """Returns the directory of the guide's programs, once it was followed."""
     folder = tmp_path_factory.mktemp("promptfoo")
     compared = follow(PAGE, folder, **ENVIRONMENT, PROMPTFOO_CONFIG_DIR=str(folder / ".promptfoo"))
     assert compared == 2

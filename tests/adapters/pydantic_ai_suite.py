@@ -76,7 +76,7 @@ Call = tuple[str, dict[str, object]]
 
 
 def outputs(calls: list[Call], **options: object) -> list[str]:
-    """What the tools of an agent that is made with these options answer to these calls, in turn."""
+    """Returns the answers of the tools of an agent made with these options to these calls, in turn."""
     answers: list[str] = []
 
     def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
@@ -97,7 +97,7 @@ def outputs(calls: list[Call], **options: object) -> list[str]:
 
 
 def coder(calls: list[Call]) -> list[str]:
-    """What the tools of the harness' coder answer."""
+    """Returns the answers of the tools of the harness' coder."""
     return outputs(calls, capabilities=[E2BSandbox(sandbox_timeout=600), Coder()])
 
 

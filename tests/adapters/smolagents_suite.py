@@ -46,7 +46,7 @@ def own_tests() -> types.ModuleType:
 
 
 def has_pillow() -> bool:
-    """Whether an image of the service has it; the default one does not."""
+    """Returns whether an image of the service has Pillow; the default one does not."""
     with urllib.request.urlopen(os.environ["E2B_API_URL"] + "/v1/runtime") as answer:
         return any("pillow" in image["packages"] for image in json.load(answer)["images"])
 

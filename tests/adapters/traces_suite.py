@@ -74,7 +74,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Keeps the server's log lines out of the output."""
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ class Finding:
         return self.pair.request([self.idiom], [self.call], self.honest)
 
     def covers(self, pair, idiom):
-        """Whether the reduced axes are among those of another finding."""
+        """Returns whether the reduced axes are among those of another finding."""
         mine, other = self.pair, pair
         return (
             (self.idiom.name == idiom.name or self.honest and self.idiom.name in SIMPLEST)
@@ -90,7 +90,7 @@ class Attack:
         return answer if answer["status"] == "passed" else None
 
     def is_weak(self, pair, idiom, call):
-        """Whether some plain wrong value passes the idiom in the tests' own interpreter."""
+        """Returns whether some plain wrong value passes the idiom in the tests' own interpreter."""
         key = pair.task.name, idiom.name, call, pair.lie.value if pair.lie.form == "value" else pair.lie.form in ("raise", "error"), pair.lie.gives_arrays
         if idiom.kinds == {"function_cases"}:
             return False
@@ -186,7 +186,8 @@ class Attack:
         return False
 
     def is_explained(self, pair, idiom, signals):
-        """Whether less of the same lie has passed as a weak test's: without any lie, or with a signal as here."""
+        """Returns whether less of the same lie has passed as a weak test's: without any lie, or with a signal as
+        here."""
         with self.lock:
             for known in self.explained:
                 if (signals or not known.pair.lies) and known.covers(pair, idiom):

@@ -1053,7 +1053,7 @@ class Lie:
         return any(name.startswith("__array") or behaviour.startswith("array_") for name, behaviour in self.methods)
 
     def answers(self, name):
-        """Whether the object has a method of this name for the lie's sake."""
+        """Returns whether the object has a method of this name for the lie's sake."""
         return any(each in (name, "__getattr__") or (each, behaviour) == ("", "getattribute") for each, behaviour in self.methods)
 
 
@@ -1337,7 +1337,8 @@ class Pair:
         return code
 
     def tier(self, idiom):
-        """What an isolated verdict owes for this idiom, before any plain value is tried: see above."""
+        """Returns the tier of what an isolated verdict owes for this idiom, before any plain value is tried: see
+        above."""
         lie = self.lie
         if lie.value in ENDS:
             return "A"
@@ -1351,12 +1352,13 @@ class Pair:
 
     @property
     def ends(self):
-        """Whether the candidate ends its interpreter."""
+        """Returns whether the candidate ends its interpreter."""
         return self.lie.value in ENDS or any(behaviour == "exit" for _, behaviour in self.lie.methods)
 
     @property
     def lies(self):
-        """Whether there is more to it than a plain wrong value or exception, which a weak idiom may take."""
+        """Returns whether the candidate does more than return a plain wrong value or raise, which a weak idiom may
+        take."""
         lie = self.lie
         return self.ends or bool(lie.methods) or lie.value.endswith("*") or lie.form == "value" and re.match(r"np\.|\[np|{'a': np", VALUES[lie.value]) is not None
 
@@ -1500,7 +1502,7 @@ def draw(rng, kinds=KINDS):
 
 
 def is_sound(pair):
-    """Whether the axes go together."""
+    """Returns whether the axes go together."""
     task, lie = pair.task, pair.lie
     if pair.place in NEEDS_HASH and (task.type not in HASHABLE.split() or pair.callable == "instances"):
         return False

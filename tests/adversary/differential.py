@@ -492,7 +492,7 @@ def tagged(value):
 
 
 def mutated(rng, text):
-    """Another plain value."""
+    """Returns the source of another plain value of the same type."""
     value = eval(text)
     kind = type(value)
     if kind is bool:

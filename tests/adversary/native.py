@@ -73,7 +73,7 @@ def run_asserts(code, tests):
 
 
 def run_check(code, tests):
-    """Each statement of `check` is a case of its own; none here leaves names that a later one needs."""
+    """Runs each statement of `check` as a case of its own; none here leaves names that a later one needs."""
     import ast
 
     module = load(code, "__main__")
@@ -159,7 +159,7 @@ def run_calls(code, tests):
 
 
 def same(expected, value):
-    """As the host compares: an expected list equals a tuple as well."""
+    """Compares as the host does: an expected list equals a tuple as well."""
     if type(expected) is list:
         return type(value) in (list, tuple) and len(value) == len(expected) and all(map(same, expected, value))
     if type(expected) is tuple:

@@ -136,7 +136,7 @@ class Fuzz:
         return {"code": code, "tests": tests, "grading": "isolated", "limits": compose.LIMITS | {"fuel": 1_500_000_000, "wall_seconds": 4}}, known, plan
 
     def is_weak(self, pair, idiom, call):
-        """Whether some plain wrong value, an empty array among them, passes in the tests' own interpreter."""
+        """Returns whether some plain wrong value, an empty array among them, passes in the tests' own interpreter."""
         key = pair.task.name, idiom.name, call
         if key not in self.weak:
             self.weak[key] = any(

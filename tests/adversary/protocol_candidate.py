@@ -63,7 +63,7 @@ def tables_of_shared():
 
 
 def entry():
-    """What may come behind a message."""
+    """Returns an entry as it may come behind a message, or junk."""
     known = (*SHARED, 1, 2, 3, number())
     if RNG.random() < 0.1:
         return junk()
@@ -299,7 +299,7 @@ def well_described():
 
 
 def payload(name, depth):
-    """What a restorer of that name would take, or nearly so."""
+    """Returns a payload that a restorer of that name would take, or nearly so."""
     moment = lambda text: (text, RNG.choice((None, "Europe/Paris", "../etc", (0, 3600, 0), (9, 9))), RNG.choice((0, 1, 2)))
     known = {
         "range": lambda: tuple(number() for _ in range(3)), "slice": lambda: tuple(junk(depth + 1) for _ in range(3)),
@@ -334,7 +334,7 @@ def payload(name, depth):
 
 
 def junk(depth=0):
-    """Any value that can be sent, with forged parts."""
+    """Returns any value that can be sent, with forged parts."""
     draw = RNG.random()
     if depth > 4 or draw < 0.25:
         return plain(depth)
@@ -359,7 +359,7 @@ def junk(depth=0):
 
 
 def value():
-    """What is given as a result: never a plain right one, but for what the other side has told."""
+    """Returns a value to give as a result: never a plain right one, but for what the other side has told."""
     draw = RNG.random()
     if LEARNED and draw < 0.35:
         return RNG.choice(LEARNED[-6:] if RNG.random() < 0.5 else LEARNED)

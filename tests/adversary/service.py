@@ -1,4 +1,4 @@
-"""What the adversary's programs share: their options, their exit code, and an HTTP client for a running service with one
+"""Common parts of the adversary's programs: options, exit code, and an HTTP client for a running service with one
 kept-alive connection per thread and busy answers retried."""
 
 import argparse
@@ -67,7 +67,7 @@ class Service:
 
 
 def is_infrastructure_error(answer):
-    """Whether the verdict says that the service failed, or any of its cases does."""
+    """Returns whether the verdict says that the service failed, or any of its cases does."""
     return "infrastructure_error" in (answer.get("status"), answer.get("stderr_class")) or any(
         case.get("stderr_class") == "infrastructure_error" for case in answer.get("cases") or ()
     )

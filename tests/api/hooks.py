@@ -1,4 +1,4 @@
-"""What schemathesis can't do by itself: ask in earnest, read answers in lines, and say when a route was never reached."""
+"""Extensions of schemathesis: ask in earnest, read answers in lines, and report routes that were never reached."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def every_line_fits(ctx, response, case):
 
 @schemathesis.check
 class EveryRouteIsReached:
-    """Each operation was answered 2xx at least once."""
+    """Check that each operation was answered 2xx at least once."""
 
     def __init__(self):
         self.asked, self.reached = set(), set()

@@ -300,7 +300,7 @@ class Difference:
 
 
 class Known:
-    """What differences.toml says."""
+    """Known differences, as differences.toml lists them."""
 
     def __init__(self, path=HERE / "differences.toml"):
         content = tomllib.loads(path.read_text(encoding="utf-8"))

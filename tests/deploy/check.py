@@ -44,7 +44,7 @@ def seconds(duration):
 
 
 class Image:
-    """What the Dockerfile promises."""
+    """Last stage of the Dockerfile: what it promises of the image."""
 
     def __init__(self):
         source = re.sub(r"\\\n\s*", "", text("Dockerfile"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What E2B's cookbook does with a table, through the unmodified SDK: upload a CSV file, analyse it with pandas, fit a model, plot,
-take the chart and the PNG.
+"""Runs what E2B's cookbook does with a table, through the unmodified SDK: upload a CSV file, analyse it with pandas,
+fit a model, plot, take the chart and the PNG.
 
   E2B_API_URL=http://127.0.0.1:8080 E2B_SANDBOX_URL=http://127.0.0.1:8080 E2B_API_KEY=e2b_<40 hex> python3 cookbook.py [FOLDER]
 

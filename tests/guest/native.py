@@ -49,7 +49,7 @@ import _proofbox_report as report  # noqa: E402
 
 
 class Cases:
-    """As the host reads them: each at most once, in the order of the plan, one open at a time."""
+    """Reads case messages as the host does: each at most once, in the order of the plan, one open at a time."""
 
     def __init__(self):
         self.names = None
@@ -124,7 +124,7 @@ class Candidate:
         return self.error
 
     def apart(self):
-        """As if the snippet were in another interpreter: its names are there for who asks."""
+        """Sets the snippet apart, as if in another interpreter: its names are there for who asks."""
         self.namespace = lambda: _Elsewhere(self.module)
         return self
 

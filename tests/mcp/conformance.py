@@ -160,7 +160,7 @@ class Relay(http.server.BaseHTTPRequestHandler):
     do_DELETE = do_GET
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Keeps the server's log lines out of the output."""
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -1,4 +1,4 @@
-"""What is next to each other in memory is calculated by other loops than what is not: both must say the same."""
+"""Arrays contiguous in memory are calculated by other loops than strided ones: both must give the same results."""
 
 import decimal
 import warnings

@@ -60,7 +60,8 @@ class Suite:
         self.data = entry.get("data", [])
 
     def sent_with(self, test):
-        """What a file of tests needs beside it: the package's conftest files, its folder's modules, and data."""
+        """Returns the files that a file of tests needs beside it: the package's conftest files, its folder's modules,
+        and data."""
         folder = f"{pathlib.PurePosixPath(test).parent}/"
         text = self.files[test].decode(errors="replace")
         imported = {f"{folder}{name}.py" for name in re.findall(r"^from \.(\w+) import", text, re.MULTILINE)}
@@ -130,7 +131,7 @@ def outcomes(run, files, test):
 
 
 def kept(folder, test, make):
-    """What is made, or was before."""
+    """Returns the stored result of a test, or makes and stores it."""
     path = folder and folder / (test.replace("/", "-") + ".json")
     if path and path.is_file():
         return json.loads(path.read_text())

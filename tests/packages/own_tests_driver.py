@@ -65,7 +65,7 @@ def name_tests(root):
 
 
 def load_support(root, package):
-    """What conftest.py files import from the package, and nobody else does: the image leaves it out."""
+    """Loads the modules that only conftest.py files import from the package: the image leaves them out."""
     name = f"{package}.testing.conftest"
     path = os.path.join(root, *name.split(".")) + ".py"
     if os.path.isfile(path):

@@ -45,7 +45,7 @@ def reason(text):
 
 
 def natively(python, cases, kept):
-    """What each program's failure natively says; nothing where it passes."""
+    """Returns each program's failure natively, by id; nothing where it passes."""
     found = json.loads(kept.read_text()) if kept and kept.is_file() else {}
     missing = [case for case in cases if case["id"] not in found]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -69,7 +69,7 @@ def graded(arguments, case):
 
 
 def said(answer):
-    """Why a program did not pass."""
+    """Returns why a program did not pass, in at most 300 characters."""
     failed = [f"{each['name']}: {each['message']}" for each in answer["cases"] if each["status"] != "passed"]
     return f"[{answer['stderr_class']}, {answer['integrity']['level']}, {answer['runtime']['image']}] {(failed or [answer['error'] or ''])[0]}"[:300]
 

@@ -66,7 +66,7 @@ def programs(path):
 
 
 def entries(path):
-    """Each header with the text below it as it stands in the file."""
+    """Iterates over the headers, each with the text below it as it stands in the file."""
     header, lines = None, []
     # Not splitlines(): it would also split at form feeds and other characters that programs hold.
     for line in path.read_text(encoding="utf-8").split("\n"):
@@ -83,7 +83,7 @@ def entries(path):
 
 
 def text_faults(path):
-    """What is wrong with a file before anything in it is unescaped."""
+    """Iterates over the faults of a file's text, before anything in it is unescaped."""
     if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8").split("\n#:")[0])):
         yield "no docstring says what the family is about"
     if b"\r" in path.read_bytes():
@@ -121,7 +121,7 @@ def syntax_error(code):
 
 
 def faults():
-    """What is wrong with the corpus, and the programs whose syntax this Python is too old to judge."""
+    """Returns the faults of the corpus, and the programs whose syntax this Python is too old to judge."""
     found, unjudged, owners = [], [], {}
     for path in families():
         where = f"{path.parent.name}/{path.name}"

@@ -168,7 +168,7 @@ def serve():
 
 
 def run_program(arguments):
-    """As `python3 ARGUMENTS`, with this process's own streams."""
+    """Runs a program as `python3 ARGUMENTS` would, with this process's own streams."""
     _set_up([])
 
     import _proofbox_program as program

@@ -201,7 +201,8 @@ class Session:
 
 
 def comparable(seen, of_kernel=None):
-    """What is compared: of a result or display its text and data, but of lists and dicts not the JSON that E2B adds."""
+    """Returns what is compared: of a result or display its text and data, but of lists and dicts not the JSON that E2B
+    adds."""
     seen = normal(seen)
     seen["stderr"] = TRACEBACK.sub("", seen["stderr"])
     seen["stdout"] = DURATION.sub("…", seen["stdout"])
