@@ -30,7 +30,7 @@ MAX_SECONDS = 0.25
 
 
 class Service:
-    """One `proofbox serve` on a port that the system chose."""
+    """Process of `proofbox serve` on a port that the system chose."""
 
     def __init__(self, binary):
         self.data = tempfile.TemporaryDirectory()

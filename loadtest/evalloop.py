@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a change of CPython's evaluation loop is worth, without building an image. README.md says how.
+"""Measures what a change of CPython's evaluation loop is worth, without building an image. README.md says how.
 
 `code` compiles the loop as the service would, and counts what its machine code is made of: figures that depend on the compilers
 alone. `race` runs the programs of `programs` in interpreters of their own, in turns, and compares their CPU time. Needs the
@@ -105,7 +105,7 @@ def on_stack(instruction):
 
 
 def heap_base(instructions):
-    """Where the address of linear memory is found when memory is accessed: (place, share of accesses)."""
+    """Returns where the address of linear memory is found when memory is accessed, as (place, share of accesses)."""
     places = collections.Counter()
     recent = collections.deque(maxlen=6)
     for instruction in instructions.values():
@@ -236,7 +236,7 @@ class Interpreter:
         return 0
 
     def seconds(self, root, program):
-        """What the program says that it took."""
+        """Returns the seconds that the program says it took."""
         output = root / "output"
         wasi = wasmtime.WasiConfig()
         wasi.argv = ["/bin/python3", "-I", "-S", "-B", f"/{program}"]

@@ -42,7 +42,7 @@ SECONDS = 60
 
 
 class Service:
-    """One connection, kept alive."""
+    """Client of the service with one kept-alive connection."""
 
     def __init__(self, url):
         parts = urllib.parse.urlsplit(url)
@@ -114,7 +114,7 @@ def told(finding):
 
 
 def reasons(verdict):
-    """Why a program is blocked: the rules, or what the answer names when no single finding blocks."""
+    """Returns why a program is blocked: the rules, or what the answer names when no single finding blocks."""
     rules = sorted({f"{finding['scanner']}/{finding['rule']}" for finding in blocks(verdict)})
     return ", ".join(rules or verdict.get("blocked_by") or ["no reason given"])
 

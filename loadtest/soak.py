@@ -72,7 +72,7 @@ class Service:
 
 
 class Session:
-    """What a session must answer."""
+    """Session under test, with the state that it must answer with."""
 
     def __init__(self, id, number, calls=0, length=0):
         self.id, self.number, self.calls, self.length = id, number, calls, length
