@@ -1,4 +1,5 @@
-//! Holds how the code is written: openings and lengths of doc comments, names of bounds and of types (CONTRIBUTING.md).
+//! Holds how the code is written: openings and lengths of doc comments and docstrings, names of bounds and of types
+//! (CONTRIBUTING.md).
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,14 @@ const FEW_WORDS: usize = 3;
 /// Prefixes that bounds had beside `MAX_`.
 const OTHER_BOUNDS: [&str; 3] = ["MOST_", "LONGEST_", "MAXIMUM_"];
 
+const RUST_FOLDERS: [&str; 3] = ["src", "crates", "loadtest/src"];
+const PYTHON_FOLDERS: [&str; 4] = ["clients", "loadtest", "runtimes", "tests"];
+/// Folders of Python programs that are run or scanned as they are: their docstrings are data.
+const PROGRAM_FOLDERS: [&str; 4] =
+    ["runtimes/python-3.13/profile/training", "tests/policy/benign", "tests/policy/evasions", "tests/redteam"];
+/// Quotes of a docstring.
+const QUOTES: &str = "\"\"\"";
+
 /// Names that say nothing of a type.
 const VAGUE_TYPES: [&str; 6] = ["Place", "Told", "Kept", "Asked", "From", "Into"];
 
@@ -21,23 +30,37 @@ struct DocComment {
     text: String,
 }
 
-fn rust_files() -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Returns the files below the folders whose names end in `.extension`, but for hidden and installed ones.
+fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
+    fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
             let path = entry.expect("a readable entry").path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && !name.starts_with('.') && name != "node_modules" {
+                walk(&path, extension, found);
+            } else if path.is_file() && path.extension().is_some_and(|own| own == extension) {
                 found.push(path);
             }
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in ["src", "crates", "loadtest/src"] {
-        walk(&root.join(folder), &mut found);
+    for folder in folders {
+        walk(&root.join(folder), extension, &mut found);
     }
     found.sort();
+    found
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    files(&RUST_FOLDERS, "rs")
+}
+
+fn python_files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let programs = PROGRAM_FOLDERS.map(|folder| root.join(folder));
+    let mut found = files(&PYTHON_FOLDERS, "py");
+    found.retain(|path| !programs.iter().any(|folder| path.starts_with(folder)));
     found
 }
 
@@ -67,6 +90,44 @@ fn doc_comments() -> Vec<DocComment> {
     comments
 }
 
+/// Returns the docstrings of modules, classes and functions: texts in `"""` at the start of a file, or behind a line
+/// that ends a header.
+fn docstrings() -> Vec<DocComment> {
+    let mut found: Vec<DocComment> = Vec::new();
+    for path in python_files() {
+        let source = std::fs::read_to_string(&path).expect("UTF-8");
+        let (mut is_expected, mut in_header, mut is_open) = (true, false, false);
+        for (number, line) in source.lines().enumerate() {
+            let line = line.trim();
+            if is_open {
+                let text = line.split(QUOTES).next().unwrap_or_default();
+                if let Some(docstring) = found.last_mut() {
+                    docstring.text.push(' ');
+                    docstring.text.push_str(text);
+                }
+                is_open = !line.contains(QUOTES);
+                continue;
+            }
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let quoted = line.strip_prefix('r').unwrap_or(line).strip_prefix(QUOTES);
+            if let Some(text) = quoted.filter(|_| is_expected) {
+                let place = format!("{}:{}", path.display(), number + 1);
+                found.push(DocComment { place, text: text.split(QUOTES).next().unwrap_or_default().to_owned() });
+                (is_expected, is_open) = (false, !text.contains(QUOTES));
+                continue;
+            }
+            in_header |= ["def ", "async def ", "class "].iter().any(|word| line.starts_with(word));
+            let code = line.split("  #").next().unwrap_or_default();
+            is_expected = in_header && code.ends_with(':');
+            in_header &= !is_expected;
+        }
+    }
+    assert!(!found.is_empty(), "there are docstrings");
+    found
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !(character.is_alphanumeric() || "_'`:[]<>".contains(character)))
         .filter(|word| !word.is_empty())
@@ -77,9 +138,7 @@ fn assert_share(what: &str, most: usize, all: usize, found: &[&DocComment]) {
     assert!(found.len() * 100 <= all * most, "{} of {all} doc comments {what}, {most} % may:{shown}", found.len());
 }
 
-#[test]
-fn doc_comments_open_with_a_noun_or_a_verb() {
-    let comments = doc_comments();
+fn assert_few_open_with_a_pointer(comments: &[DocComment]) {
     let opens = |comment: &&DocComment| {
         words(&comment.text)
             .next()
@@ -89,11 +148,29 @@ fn doc_comments_open_with_a_noun_or_a_verb() {
     assert_share("open with a pointer", MAX_POINTERS, comments.len(), &found);
 }
 
-#[test]
-fn doc_comments_say_more_than_the_name() {
-    let comments = doc_comments();
+fn assert_few_are_short(comments: &[DocComment]) {
     let found: Vec<_> = comments.iter().filter(|comment| words(&comment.text).count() <= FEW_WORDS).collect();
     assert_share(&format!("have at most {FEW_WORDS} words"), MAX_SHORT, comments.len(), &found);
+}
+
+#[test]
+fn doc_comments_open_with_a_noun_or_a_verb() {
+    assert_few_open_with_a_pointer(&doc_comments());
+}
+
+#[test]
+fn doc_comments_say_more_than_the_name() {
+    assert_few_are_short(&doc_comments());
+}
+
+#[test]
+fn docstrings_open_with_a_noun_or_a_verb() {
+    assert_few_open_with_a_pointer(&docstrings());
+}
+
+#[test]
+fn docstrings_say_more_than_the_name() {
+    assert_few_are_short(&docstrings());
 }
 
 #[test]
