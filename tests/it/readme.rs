@@ -75,14 +75,20 @@ pub fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec
     body.map(|row| (row[0].clone(), row[1..].to_vec())).collect()
 }
 
-/// Flag -> (variable, default), as `--help` has them.
-fn flags(arguments: &[&str]) -> BTreeMap<String, (String, String)> {
+/// What `proofbox ARGUMENTS --help` prints.
+fn help(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_proofbox"))
         .args(arguments)
         .arg("--help")
         .output()
         .expect("the binary was built for this test");
-    let help = String::from_utf8(output.stdout).expect("help is UTF-8");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("help is UTF-8")
+}
+
+/// Flag -> (variable, default), as `--help` has them.
+fn flags(arguments: &[&str]) -> BTreeMap<String, (String, String)> {
+    let help = help(arguments);
     // An entry begins at an indented line whose first or second word is a long flag.
     let mut entries: Vec<String> = Vec::new();
     for line in help.lines() {
@@ -116,6 +122,91 @@ fn the_settings_table_has_every_setting_with_its_variable_and_default() {
     let shown: BTreeMap<String, (String, String)> =
         table.into_iter().map(|(flag, row)| (flag, (row[0].clone(), row[2].clone()))).collect();
     assert_eq!(shown, expected);
+}
+
+/// The commands below a command, but for `help`.
+fn subcommands(arguments: &[&str]) -> BTreeSet<String> {
+    let help = help(arguments);
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let list = list.take_while(|line| line.is_empty() || line.starts_with(' '));
+    // Descriptions that go on in another line are indented more.
+    let entries = list.filter_map(|line| line.strip_prefix("  ").filter(|entry| !entry.starts_with(' ')));
+    let names = entries.filter_map(|entry| entry.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// The long options that `--help` lists for a command.
+fn long_options(arguments: &[&str]) -> BTreeSet<String> {
+    let help = help(arguments);
+    let entries = help.lines().filter_map(|line| {
+        let entry = line.trim_start();
+        // Two spaces stand before `-q, --quiet`, six before `--json`, more before descriptions.
+        match line.len() - entry.len() {
+            2 => Some(entry.split_once(", ")?.1),
+            6 => Some(entry),
+            _ => None,
+        }
+    });
+    let names = entries.filter_map(|entry| entry.split_whitespace().next());
+    names.filter(|name| name.starts_with("--")).map(str::to_owned).collect()
+}
+
+/// The long options that a text names.
+fn named_options(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
+    let is_option =
+        |word: &&str| word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
+    words.filter(is_option).map(str::to_owned).collect()
+}
+
+/// The words that follow `command` in the heading and the code of its section.
+fn named_subcommands(section: &str, command: &str) -> BTreeSet<String> {
+    let heading = section.lines().next().unwrap_or_default();
+    let code = section.split('`').skip(1).step_by(2);
+    let found = std::iter::once(heading).chain(code).filter_map(|text| {
+        let mut words = text.split_whitespace().skip_while(|word| *word == "proofbox");
+        if words.next()? == command { words.next() } else { None }
+    });
+    found.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_on_the_command_line_has_every_command_and_option() {
+    let page = document("docs/reference/cli.md");
+    let overview = table(&page, "# Command line", "command");
+    let first_word = |text: &str| text.split([' ', ']', '\n']).next().unwrap_or_default().to_owned();
+    let commands = subcommands(&[]);
+    let shown: BTreeSet<String> = overview.keys().map(|cell| first_word(cell.trim_start_matches('['))).collect();
+    assert_eq!(shown, commands, "the table of commands");
+
+    let mut parts = page.split("\n## ");
+    let introduction = parts.next().unwrap_or_default();
+    let sections: BTreeMap<String, &str> = parts
+        .map(|section| (first_word(section.strip_prefix("proofbox ").expect("a section for each command")), section))
+        .collect();
+    assert_eq!(sections.keys().cloned().collect::<BTreeSet<_>>(), commands, "the sections");
+
+    let general = long_options(&[]);
+    let mut all = general.clone();
+    for (command, section) in sections {
+        let below = subcommands(&[&command]);
+        let mut own = long_options(&[&command]);
+        for name in &below {
+            own.extend(long_options(&[&command, name]));
+        }
+        all.extend(own.iter().cloned());
+        let named = named_options(section);
+        let unknown: Vec<&String> = named.difference(&own).collect();
+        assert!(unknown.is_empty(), "proofbox {command} has no {unknown:?}");
+        // Those of all commands and of `serve` are settings, which have a page.
+        let missing: Vec<&String> = own.difference(&named).filter(|option| !general.contains(*option)).collect();
+        assert!(command == "serve" || missing.is_empty(), "{missing:?} of proofbox {command} are not described");
+        if !below.is_empty() {
+            assert_eq!(named_subcommands(section, &command), below, "proofbox {command}");
+        }
+    }
+    let unknown: Vec<String> = named_options(introduction).into_iter().filter(|option| !all.contains(option)).collect();
+    assert!(unknown.is_empty(), "there is no {unknown:?}");
 }
 
 /// The number of a cell such as `256 MiB`, `150 G`, `30 s` or `4096`.
