@@ -8,6 +8,7 @@
 //! The limit counts CPU time and sleep. Time in which the guest was ready but something else had the core is not its
 //! fault and does not count, so that a verdict does not depend on load.
 
+use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -20,6 +21,10 @@ use tokio_util::sync::PollSemaphore;
 
 /// CpuScheduler time after which a guest counts as long-running.
 const LONG: Duration = Duration::from_millis(10);
+/// Age up to which a reading of the thread's CPU clock is carried on by the time that has passed. To read it is a call of
+/// the kernel, which costs a tenth of a short turn in a conversation of two guests; what else can have had the core for
+/// part of so short a time is next to nothing, and counts as sleep or as waiting besides.
+const RECENT: Duration = Duration::from_micros(20);
 /// Multiple of the core time used by long-running guests that they leave to others, while others want the core.
 const LEFT_TO_OTHERS: u32 = 4;
 
@@ -111,7 +116,7 @@ pub struct Stopwatch {
 impl Stopwatch {
     /// CPU time and sleep so far; to be called from within a poll.
     pub fn execution(&self) -> Duration {
-        let running = thread_cpu().saturating_sub(self.poll_began.load(Ordering::Relaxed));
+        let running = thread_cpu_at(Instant::now()).saturating_sub(self.poll_began.load(Ordering::Relaxed));
         Duration::from_nanos(self.before.load(Ordering::Relaxed) + running)
     }
 
@@ -229,12 +234,13 @@ pub async fn run_metered<F: Future>(
         if times.execution() >= wall {
             return Poll::Ready(None);
         }
-        let entered = Instant::now();
-        let began = thread_cpu();
+        let began = thread_cpu_at(now);
         stopwatch.before.store(u64::try_from(times.execution().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         stopwatch.poll_began.store(began, Ordering::Relaxed);
         let polled = future.as_mut().poll(context);
-        times.cpu += Duration::from_nanos(thread_cpu().saturating_sub(began));
+        let entered = now;
+        let now = Instant::now();
+        times.cpu += Duration::from_nanos(thread_cpu_at(now).saturating_sub(began));
         if let Poll::Ready(output) = polled {
             return Poll::Ready(Some(output));
         }
@@ -248,7 +254,6 @@ pub async fn run_metered<F: Future>(
             }
             alarm = Some(sleep);
         }
-        let now = Instant::now();
         left = Some(now);
         if is_long {
             core.charge_long(entered, now);
@@ -271,9 +276,35 @@ fn thread_cpu() -> u64 {
     if failed { 0 } else { time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned() }
 }
 
+/// CPU time of this thread at `now`, in nanoseconds: read, or carried on from a reading that is younger than [`RECENT`].
+fn thread_cpu_at(now: Instant) -> u64 {
+    thread_local! {
+        static LAST: Cell<Option<(Instant, u64)>> = const { Cell::new(None) };
+    }
+    let age = |read: Instant| now.saturating_duration_since(read);
+    match LAST.get() {
+        Some((read, cpu)) if age(read) < RECENT => cpu + u64::try_from(age(read).as_nanos()).unwrap_or(u64::MAX),
+        _ => {
+            let cpu = thread_cpu();
+            LAST.set(Some((now, cpu)));
+            cpu
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recent_reading_of_the_clock_is_carried_on_and_an_old_one_is_not() {
+        let read = Instant::now();
+        let cpu = thread_cpu_at(read);
+        assert_eq!(thread_cpu_at(read + Duration::from_micros(7)), cpu + 7_000);
+        std::thread::sleep(Duration::from_millis(30));
+        let later = thread_cpu_at(Instant::now());
+        assert!(later - cpu < 20_000_000, "{} ns of CPU for a sleep", later - cpu);
+    }
 
     #[test]
     fn the_thread_cpu_clock_counts_work_and_not_sleep() {
