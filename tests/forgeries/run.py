@@ -18,7 +18,7 @@ SHORTENED = 700
 FILE_KEYS = {"tier", "row"}
 ROW_KEYS = {
     "name", "idea", "kind", "tier", "tests", "source", "setup", "entry_point", "asserts", "files", "wrong", "right",
-    "wrong_files", "right_files", "passes_at_most", "secret", "grading", "limits",
+    "wrong_files", "right_files", "passes_at_most", "secret", "grading", "limits", "image",
 }  # fmt: skip
 
 
@@ -55,6 +55,8 @@ def request_of(row, role):
     body = {"code": row[role], "tests": row["tests"], "grading": row["grading"], "limits": LIMITS | row.get("limits", {})}
     if row.get(role + "_files"):
         body["files"] = row[role + "_files"]
+    if "image" in row:
+        body["image"] = row["image"]
     if row["kind"] == "stdin_stdout":
         del body["grading"]
     return body

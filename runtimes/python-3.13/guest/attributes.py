@@ -6,6 +6,7 @@ what it has set so is its own, to read, set and delete. `__dict__` of such an in
 import types
 from collections import abc
 
+import _proofbox_border as border
 import _proofbox_origins as origins
 import _proofbox_side as side
 
@@ -24,6 +25,23 @@ def can_be_own(target, name):
         return True
     kinds = type(target).__mro__
     return name not in getattr(target, "__dict__", ()) and not any(name in vars(kind) or name in _names_in(kind) for kind in kinds)
+
+
+def is_markable(function, name):
+    """Whether a function of the tests may have an attribute of the candidate's: none by which a runner knows what it runs."""
+    if type(name) is not str or name[:2] == "__" or name in border.RUNNER_NAMES or name.startswith((*border.MARKS_OF_RUNNERS, *border.INNARDS)):
+        return False
+    return not function.__name__.startswith("test") and border.is_of_tests(function.__module__)
+
+
+def can_be_marked(function, name):
+    """Whether the candidate may set an attribute of a function of the tests: where there is none but its own."""
+    return is_markable(function, name) and (name not in vars(function) or is_own(function, name))
+
+
+def is_shown(function, name):
+    """Whether the candidate sees an attribute of a function of the tests."""
+    return is_markable(function, name) and name in vars(function) and (name[:1] != "_" or is_own(function, name))
 
 
 def _names_in(kind):
@@ -48,7 +66,7 @@ def _functions_of(value):
 
 def note_set(target, name):
     """The candidate has set an attribute: a private one is its own from now on."""
-    if name[:1] == "_":
+    if name[:1] == "_" or type(target) is types.FunctionType:
         side.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
 
 
@@ -60,7 +78,7 @@ def note_deleted(target, name):
 
 
 class Attributes(abc.MutableMapping):
-    """`__dict__` of an instance of the tests, as the candidate sees it."""
+    """`__dict__` of an instance or function of the tests, as the candidate sees it."""
 
     __slots__ = ("_check_delete", "_check_set", "_target")
     __module__ = "tests"
@@ -69,7 +87,10 @@ class Attributes(abc.MutableMapping):
         self._target, self._check_set, self._check_delete = target, check_set, check_delete
 
     def _names(self):
-        return [name for name in vars(self._target) if type(name) is str and (name[:1] != "_" or is_own(self._target, name))]
+        target = self._target
+        if type(target) is types.FunctionType:
+            return [name for name in vars(target) if is_shown(target, name)]
+        return [name for name in vars(target) if type(name) is str and (name[:1] != "_" or is_own(target, name))]
 
     def __getitem__(self, name):
         if name not in self._names():

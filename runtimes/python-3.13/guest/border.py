@@ -61,6 +61,7 @@ REPLIES = {
     "begin_case": None,  # what is altered now is no fault of the next case
     "signature": "parameters",
     "release": None,  # objects that the tests have dropped
+    "unheld": "numbers",  # objects of the tests that nobody holds there any more: those that nobody holds here, either
     "collect": None,  # gc.collect()
     "copy": None,  # an object of the class of the one that is copied
     "pickle": "octets",  # of an object
@@ -207,8 +208,13 @@ STAYS = (
 )  # fmt: skip
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
-# Attributes of the tests' own classes of which it gets the names that are in them: `dataclasses.asdict` of their instances.
-NAMES_ONLY = frozenset({"__dataclass_fields__"})
+# What it is told of a function of the tests (faces.py), beside that: how it is called, its annotations, where it is from, what
+# it has been marked with.
+OF_FUNCTIONS = frozenset({"__annotations__", "__code__", "__dict__", "__func__", "__module__"})
+# Attributes by which a runner knows what it runs begin so: functions of the tests neither show nor get them.
+MARKS_OF_RUNNERS = ("pytest", "_pytest", "hypothesis", "_hypothesis", "is_hypothesis", "_mock", "patchings", "parametrize", "unittest")
+# ... and of their classes. (The tests' side leaves out what can't leave it.)
+OF_CLASSES = frozenset({"__annotations__", "__dataclass_fields__", "__dict__", "__init__"})
 # What a named tuple of the tests shows of itself: its content.
 OF_NAMED_TUPLES = frozenset({"_fields", "_asdict", "_replace", "_make"})
 # Attributes without an underscore that lead to code, frames and what they hold.
@@ -230,7 +236,7 @@ SERVED = {
     "index": "a class of the tests",
     "special": "by SPECIALS",
     "copy": "instances of the tests' own classes",
-    "signature": "names and kinds of parameters; defaults and annotations only if the tests speak of such",
+    "signature": "names and kinds of parameters, annotations that are types; defaults that say nothing of what is expected",
     "spawn": "an awaitable: starts it",
     "cancel": "an awaitable that it has started, and that what awaited it does not await any more",
     "warned": "a warning: raised or shown as the tests' own filters say",
@@ -279,10 +285,16 @@ SAME_CLASSES = frozenset(
     "argparse.RawDescriptionHelpFormatter argparse.RawTextHelpFormatter argparse.ArgumentDefaultsHelpFormatter "
     "argparse.MetavarTypeHelpFormatter argparse.BooleanOptionalAction".split()
 )
-# Functions that are G's own if the tests have handed them over and C names them, beside those of PURE_MODULES and the methods of
+# Functions that are G's own if C names them, beside those of PURE_MODULES and, where the tests have handed them over, the methods of
 # PLAIN_CLASSES of the language: they compute. Of those methods, these read attributes.
 COMPUTING = frozenset(
     f"builtins.{name}" for name in "abs all any bin chr divmod hash hex len max min oct ord pow round sorted sum".split()
+) | frozenset(
+    f"_operator.{name}"
+    for name in (
+        "abs add and_ concat contains countOf eq floordiv ge gt index indexOf inv invert is_ is_not le lshift lt matmul mod mul ne neg not_ "
+        "or_ pos pow rshift sub truediv truth xor"
+    ).split()
 )
 FORMATTING = frozenset({"format", "format_map"})
 # Attributes by which the tests look at what an object of C is made of: what these name of the library is G's, unless C is served.
@@ -436,7 +448,8 @@ def is_truth(value):
 
 
 def is_parameters(value):
-    """(name, kind, whether there is a default, the default, (annotation,) or ()); last of all what is returned"""
+    """(name, kind, whether there is a default, the default, (annotation,) or ()); last of all what is returned. (To C, None
+    in the place of whether there is one means that it is not told.)"""
     return value is None or type(value) is list and all(
         type(each) is tuple and len(each) == 5 and type(each[0]) is str and type(each[1]) is int and type(each[2]) is bool
         and type(each[4]) is tuple and len(each[4]) <= 1 for each in value
@@ -464,7 +477,11 @@ def is_octets(value):
     return type(value) is bytes
 
 
-SHAPES = {"step": is_step, "octets": is_octets, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
+def is_numbers(value):
+    return type(value) is list and all(map(is_number, value))
+
+
+SHAPES = {"numbers": is_numbers, "step": is_step, "octets": is_octets, "names": is_names, "number": is_number, "truth": is_truth, "parameters": is_parameters, "turn": is_turn}
 
 # ---------------------------------------------------------------- steering exceptions
 

@@ -52,7 +52,7 @@ def converse(request, takes=False):
     sent = []
     state = side.state
     given = None if state.open is None else state.shared.keep_open(state)
-    touched = state.touched
+    before = state.touched, state.calls_served
     if not state.grader:
         # What it has printed so far stands before what the tests print meanwhile.
         _flush()
@@ -71,7 +71,7 @@ def converse(request, takes=False):
     try:
         succeeded, value, changes = message
         if succeeded is not True or changes or more or state.altered or request[0] in SHAPED:
-            _take_reply(request, message, more, sent, touched)
+            _take_reply(request, message, more, sent, *before)
     except BaseException:
         state.on_protocol_error()
     if takes and changes is not False and len(received) > 1:
@@ -105,8 +105,8 @@ def pass_nowhere(request):
 SHAPED = frozenset(operation for operation, shape in border.REPLIES.items() if shape)
 
 
-def _take_reply(request, message, more, sent, touched):
-    """Checks a reply, and carries out what it says beside its value. `touched`: as it was before the request."""
+def _take_reply(request, message, more, sent, touched, served):
+    """Checks a reply, and carries out what it says beside its value. `touched`, `served`: as they were before the request."""
     state = side.state
     succeeded, value, changes = message
     if not succeeded and type(value) is not str and not isinstance(value, BaseException):
@@ -127,8 +127,8 @@ def _take_reply(request, message, more, sent, touched):
     shape = border.REPLIES[request[0]] if state.grader else None
     if type(succeeded) is not bool or (shape and succeeded and not border.SHAPES[shape](value)):
         raise ValueError("a reply of the wrong shape")
-    if succeeded and state.grader:
-        _note_change(state, request, value, state.touched != touched)
+    if state.grader and (state.touched != touched or state.altering):
+        _note_change(state, request, value if succeeded else _NOTHING, sent, state.touched != touched, state.calls_served != served)
     if state.seen:
         _note_seen(state, request, value)
 
@@ -141,21 +141,41 @@ def _note_overlap(altered, sent):
         side.signal("aliasing_lost")
 
 
-def _note_change(state, request, value, has_changed):
+def _note_change(state, request, value, sent, has_changed, has_called):
     """Signals changes to a value by its giver, who rarely means to alter it: what the tests expect may be computed of
-    that."""
+    that. `value`: `_NOTHING` of a request that has failed; `has_called`: whether functions of the tests were called."""
     operation = request[0]
-    if operation == "turn":
-        task, (done, succeeded, value, _, _) = request[1], value
+    if operation in _IN_PARTS and value is not _NOTHING:
+        part = operation == "turn", request[1]
+        done, succeeded, value = value[:3]
         if not done:
             if has_changed:
-                state.altering.add(task)
+                state.altering.add(part)
             return
-        has_changed = has_changed or task in state.altering
-        state.altering.discard(task)
-        value = value if succeeded else None
-    if has_changed and value is not None and operation in _GIVING:
+        has_changed = has_changed or part in state.altering
+        state.altering.discard(part)
+        operation, value = "call", value if succeeded else _NOTHING
+    if not has_changed:
+        return
+    is_step = operation == "special" and request[2] in _STEPS
+    if is_step or operation in _GIVING and value is not _NOTHING and (value is not None or _alters_beside(state, request, sent, has_called)):
         side.signal("argument_changed")
+    state.altered_now.clear()
+
+
+def _alters_beside(state, request, sent, has_called):
+    """Whether a request that gives nothing has altered more than the one argument that it may be for: another one, or what it
+    was given by an earlier request, or one beside what it has told a function of the tests."""
+    altered = {id(each) for each in state.altered_now}
+    handed = {id(each) for each in (*sent, *side.within(request[2:]))}
+    return len(altered) > 1 or bool(altered) and has_called or not altered <= handed
+
+
+_NOTHING = object()
+# Requests that are answered in parts.
+_IN_PARTS = frozenset({"turn", "in_thread", "go_on"})
+# What goes on with something that has begun: generators, iterators, contexts.
+_STEPS = frozenset({"__next__", "__anext__", "__exit__", "__aexit__", *border.GENERATOR_METHODS})
 
 
 def _note_seen(state, request, value):

@@ -11,6 +11,7 @@ import types
 
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_faces as faces
 import _proofbox_origins as origins
 import _proofbox_outgoing as outgoing
 import _proofbox_places as places
@@ -328,6 +329,8 @@ def _watch(what):
     if "logs" in what:
         _watch_logs(state)
     state.tells_seeds = "seeds" in what
+    if "weak" in what:
+        released.watch_handles()
     if "printing" in what:
         _watch_printing(state)
     looked_at = [name for name in what if name in states.STATES]
@@ -509,8 +512,9 @@ OPERATIONS = {
     "in_thread": lambda ident, alive, place, request: _theirs().in_thread(ident, alive, place, request),
     "go_on": lambda ident: _theirs().go_on(ident),
     "beside": lambda are_there: _theirs().beside(are_there),
-    "signature": lambda number: proxies.signature_of(side.state.objects[number]),
+    "signature": lambda number: faces.signature_of(side.state.objects[number]),
     "release": released.release,
+    "unheld": released.unheld,
     "collect": lambda: gc.collect() and None,
     "copy": lambda number, copy: proxies.copy_of(side.state.objects[number], copy),
     "pickle": lambda number, protocol: _pickle().dumps(side.state.objects[number], protocol),

@@ -16,6 +16,7 @@ import linecache
 import os
 import pathlib
 import re
+import stat
 import sys
 import threading
 import types
@@ -118,7 +119,10 @@ def _opened(path, mode, flags):
     if type(path) is int or type(path) is str and path.startswith("/lib/") and ".." not in path:
         return
     path, found = _resolved(path)
-    if path is None or not is_in_folder(found) or _is_of_an_import():
+    if path is not None and not is_in_folder(found):
+        _note_empty_file(found, flags)
+        return
+    if path is None or _is_of_an_import():
         return
     is_module = found.endswith((".py", ".pyc")) or found == border.TESTS_FOLDER
     if serving.get():
@@ -128,6 +132,23 @@ def _opened(path, mode, flags):
             _refuse()
     elif _is_named(found) and not (is_module and _is_quoted()):
         _refuse()
+
+
+def _note_empty_file(path, flags):
+    """A file without content that the tests read, and have not made themselves: a loop over its lines checks nothing."""
+    if not serving.get() and type(flags) is int and not flags & _WRITING and path not in _written and not path.startswith("/lib/"):
+        try:
+            found = os.stat(path)
+        except OSError:
+            return
+        if not found.st_size and stat.S_ISREG(found.st_mode):
+            side.signal("empty_result")
+    elif not serving.get() and type(flags) is int and flags & _WRITING and len(_written) < _MAX_NAMED:
+        _written.add(path)
+
+
+# Files that the tests have written.
+_written = set()
 
 
 def _listed(event, *arguments):

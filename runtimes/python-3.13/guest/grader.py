@@ -24,6 +24,7 @@ import _proofbox_origins as origins
 import _proofbox_packages as packages
 import _proofbox_places as places
 import _proofbox_proxies as proxies
+import _proofbox_released as released
 import _proofbox_served as served
 import _proofbox_side as side
 import _proofbox_states as states
@@ -61,6 +62,7 @@ class Candidate:
     assigned = None  # attributes of the library that the tests assign to (assignments.py)
     contexts = None  # as the candidate has them, if the tests speak of them
     tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
+    lent_objects = None  # objects of the tests, where the snippet speaks of weak references
     own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
 
     def __init__(self, module, modules):
@@ -190,6 +192,8 @@ class Candidate:
             self.places.are_contexts_told = told
             self.settled.clear()
             self.started = {}
+            if self.lent_objects is not None:
+                self.lent_objects = released.Given()
             side.state.reset()
             self._forget_told()
             side.state.printing = None
@@ -355,6 +359,8 @@ class Candidate:
             self.tell_loggers()
         if state.make_handles is not dict and request[0] != "release":
             state.proxies.tell()
+        if self.lent_objects is not None and request[0] not in _FOR_HANDLES:
+            self.lent_objects.tell(bridge.converse)
         if (loop := asyncio._get_running_loop()) is not None or self.places.present or self.places.are_contexts_told:
             self.places.tell(loop)
         return self.places.ask(request) if threads.started else bridge.converse(request)
@@ -394,6 +400,8 @@ class Candidate:
                 proxies.forgive(handle._proofbox_thrown)
             else:
                 side.note_empty(value)
+                if self.parses:
+                    note_texts(self.parses, value)
             return value
         if cancelled and isinstance(value, asyncio.CancelledError):
             raise cancelled
@@ -540,6 +548,7 @@ def _contexts():
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
 _READING = frozenset({"get", "dir", "index", "is", "signature", "copy", "pickle", "release", "collect"})
+_FOR_HANDLES = frozenset({"release", "unheld", "load", "watch"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 
@@ -614,11 +623,11 @@ def ask(*request):
         if state.failed is not None and request[0] not in _OF_TASKS:
             side.note_swallowed(True)
         if kind in side.MAY_BE_EMPTY and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
-            if not value:
+            if not value or kind in side.TEXTS and value.isspace():
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
-            elif candidate.parses and kind in side.TEXTS:
-                _note_parsed(candidate.parses, value)
+            elif candidate.parses:
+                note_texts(candidate.parses, value)
         called = request[0] == "call"
         if state.makers and called and request[1] in state.makers:
             operators.note_made(request[1], (*request[2], *request[3].values()), value)
@@ -677,15 +686,26 @@ def show_printed(state):
                 text = text.decode("utf-8", "replace")
                 if answered is not None:
                     answered(text)
+                if state.candidate.parses:
+                    note_texts(state.candidate.parses, text)
                 stream.write(text)
 
 
 # By words of the tests' text: what they make of texts and bytes.
 _PARSING = (("json", "json"), ("struct", "bytes"), ("frombuffer", "bytes"), ("frombytes", "bytes"), ("float(", "number"), ("Decimal(", "number"))
-_NO_NUMBER = re.compile(r"\s*[+-]?(?:(s?nan)|inf(?:inity)?)\s*", re.IGNORECASE)
-_EMPTY_JSON = ("[]", "{}", '""')
+_NO_NUMBER = re.compile(r"(?<![^\s:;,=(\[])[+-]?(?:(s?nan)|inf(?:inity)?)(?![^\s:;,)\]])", re.IGNORECASE)
+_EMPTY_JSON = re.compile(r'\[\s*\]|\{\s*\}|"\s*"')
+# ... or too large: of an exponent of 150 on, as of numbers.
+_INFINITE_JSON = re.compile(r"Infinity|\d[eE]\+?0*(?:1[5-9]\d|[2-9]\d\d|[1-9]\d{3,})(?!\d)")
 # How much of binary data is looked at.
 _MAX_BINARY = 1 << 16
+
+
+def note_texts(parses, value):
+    """As `_note_parsed`, of a text and of all in a container."""
+    for each in side.within(value):
+        if type(each) in side.TEXTS and each:
+            _note_parsed(parses, each)
 
 
 def _note_parsed(parses, value):
@@ -694,11 +714,11 @@ def _note_parsed(parses, value):
         text = value if type(value) is str else value.decode("utf-8", "replace")
         if "NaN" in text:
             side.signal("not_a_number")
-        if "Infinity" in text:
+        if _INFINITE_JSON.search(text):
             side.signal("infinite")
-        if any(each in text for each in _EMPTY_JSON):
+        if _EMPTY_JSON.search(text):
             side.signal("empty_result")
-    if "number" in parses and (found := _NO_NUMBER.fullmatch(value if type(value) is str else value.decode("utf-8", "replace"))):
+    if "number" in parses and (found := _NO_NUMBER.search(value if type(value) is str else value.decode("utf-8", "replace"))):
         side.signal("not_a_number" if found[1] else "infinite")
     if "bytes" in parses and type(value) is bytes:
         data = value[: min(len(value), _MAX_BINARY) // 8 * 8]

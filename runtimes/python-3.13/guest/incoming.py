@@ -148,6 +148,10 @@ def _restore_exception(payload):
         raise marshal.CannotCross("an exception of the tests' library")
     if side.state.grader and type(cls) is not proxies.ProxyType and len(cls.__bases__) > 1:
         proxy_types.note_branches(cls)
+    if side.state.grader:
+        for each in args:
+            if type(each) in side.SIZED:
+                side.note_empty(each)
     error = side.state.proxies.get(number) if number is not None else None
     if type(error) is not cls:
         # Not one that is known already.

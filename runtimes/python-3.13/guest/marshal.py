@@ -410,6 +410,8 @@ _BY_COLUMNS, _READ_ONLY = 1, 2
 _LAYOUTS = range(4)
 # Kinds of numpy's types that have values that are no numbers, or no moments.
 _INEXACT = "fcmM"
+# Above this, the square of a number is infinite (as in codec.c).
+LARGEST = 1e150
 
 
 def know_numpy():
@@ -466,11 +468,18 @@ def know_numpy():
             made.flags.writeable = False
         if not content:
             note_empty_array()
-        elif kind.kind in _INEXACT and not numpy.isfinite(made).all():
+        elif kind.kind in _INEXACT and not are_of_use(made, kind):
             note_numbers(made)
 
+    def are_of_use(array, kind):
+        """Whether numbers are ones, and not so large that their square is none."""
+        if kind.kind in "fc" and kind.itemsize >= 8 * (1 + (kind.kind == "c")):
+            return bool((numpy.abs(array) <= LARGEST).all())
+        return bool(numpy.isfinite(array).all())
+
     def note_numbers(array):
-        note_not_finite(numpy.isnan(array).any(), numpy.isinf(array).any())
+        is_nan = numpy.isnan(array)
+        note_not_finite(is_nan.any(), not is_nan.all() and not are_of_use(array[~is_nan], array.dtype))
 
     def is_view_of(kind, of):
         """Returns whether an array of one type may look at the memory of one of the other: at what is there, as it is
@@ -535,8 +544,8 @@ def know_numpy():
         octets = numpy.frombuffer(payload[1], "u1").copy()
         normalise(octets, kind)
         number = octets.view(kind)[0]
-        if kind.kind in _INEXACT and not numpy.isfinite(number):
-            note_numbers(number)
+        if kind.kind in _INEXACT and not are_of_use(number, kind):
+            note_numbers(numpy.asarray(number))
         return number
 
     def apply_array(target, content, may_unlock):
@@ -580,7 +589,7 @@ def know_numpy():
                 target.flags.writeable = True
             else:
                 note_not_applied("an array that is read-only can be written to in the candidate's interpreter")
-        if kind.kind in _INEXACT and not numpy.isfinite(target).all():
+        if kind.kind in _INEXACT and not are_of_use(target, kind):
             note_numbers(target)
 
     def reshape(target, kind, shape, by_columns):

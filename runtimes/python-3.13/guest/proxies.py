@@ -5,13 +5,13 @@ operators.py."""
 
 import contextlib
 import dataclasses
-import inspect
 import re
 import sys
 import types
 import typing
 
 import _proofbox_border as border
+import _proofbox_faces as faces
 import _proofbox_operators as operators
 import _proofbox_side as side
 import _proofbox_theirs as theirs
@@ -102,11 +102,14 @@ class Initialiser:
 
     def __get__(self, handle, kind=None):
         if not side.state.grader:
+            if handle is None and border.asked_by(1) == "tests":
+                with contextlib.suppress(AttributeError):
+                    return side.state.ask("get", remote_id(kind), "__init__")
             return object.__init__ if handle is None else object.__init__.__get__(handle, kind)
         return side.state.ask("get", remote_id(kind if handle is None else handle), "__init__")
 
 
-_own_namespace, _own_annotations, _own_mro = (type.__dict__[name].__get__ for name in ("__dict__", "__annotations__", "__mro__"))
+_own_namespace, _own_mro = (type.__dict__[name].__get__ for name in ("__dict__", "__mro__"))
 
 
 def evaluates_annotations(frame):
@@ -141,7 +144,10 @@ _FORMS = frozenset(map(type, (
 def _namespace_of_class(cls):
     """Returns the candidate's own attributes of a class where the tests ask."""
     frame = sys._getframe(1)
-    if not side.state.grader or border.asked_by(1) != "tests" and frame.f_globals.get("__name__") not in ("typing", "inspect"):
+    if not side.state.grader:
+        asks = border.asked_by(1) == "tests" or frame.f_globals.get("__name__") in ("typing", "inspect")
+        return side.state.ask("get", remote_id(cls), "__dict__") if asks else _own_namespace(cls)
+    if border.asked_by(1) != "tests" and frame.f_globals.get("__name__") not in ("typing", "inspect"):
         return _own_namespace(cls)
     namespace = side.state.ask("get", remote_id(cls), "__dict__")
     if not evaluates_annotations(frame):
@@ -153,7 +159,7 @@ def _namespace_of_class(cls):
 
 
 def _annotations_of_class(cls):
-    return side.state.ask("get", remote_id(cls), "__annotations__") if side.state.grader else _own_annotations(cls)
+    return side.state.ask("get", remote_id(cls), "__annotations__")
 
 
 def _told_of_class(name):
@@ -189,6 +195,8 @@ class ProxyType(type):
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
+        if not side.state.grader:
+            args, kwargs = faces.without_defaults(cls, args, kwargs)
         made = side.state.ask("call", remote_id(cls), args, kwargs)
         if cls._proofbox_arithmetic and type(made) is cls and cls in side.state.named and (name_of(cls) or "_") < "_":
             object.__setattr__(made, "_proofbox_made", True)
@@ -196,12 +204,14 @@ class ProxyType(type):
 
     def __getattr__(cls, name):
         if name == "__signature__":
-            return _signature(cls)
+            return faces.signature(cls)
         _check_readable(name)
         _check_no_record(cls, name)
         value = side.state.ask("get", remote_id(cls), name)
         if name == "__dataclass_fields__":
             # `dataclasses` knows fields by marks that are objects of its own.
+            if not side.state.grader:
+                return {name: faces.make_field(name, told) for name, told in value.items()}
             return {name: _field(name, value[name] if type(value) is dict else None) for name in value}
         if name in border.METHODS_OF_VALUES and side.state.grader and is_remote(value) and not is_named(cls):
             side.signal("method_of_an_object")
@@ -251,7 +261,8 @@ class ProxyType(type):
         # What stands for a class of the library is that class.
         return cls is other or (cls._proofbox_stands is not None and cls._proofbox_real is other) or NotImplemented
 
-    __hash__ = type.__hash__
+    def __hash__(cls):
+        return type.__hash__(cls._proofbox_real if cls._proofbox_stands else cls)
 
     def __instancecheck__(cls, instance):
         return type.__instancecheck__(cls, instance) or cls._proofbox_stands and (isinstance(instance, cls._proofbox_real) or _derives(type(instance), cls)) or _is_checked(cls, "instance", instance)
@@ -337,7 +348,7 @@ def _check_readable(name, kind=None):
     """Raises AttributeError for what a handle of an object of that class does not answer."""
     if not side.state.grader:
         # What a decorator of the candidate's copies from a function of the tests, if it can be had.
-        if name in border.READABLE and name not in border.METADATA and name not in border.NAMES_ONLY and name != "__dict__":
+        if name in border.READABLE and name not in border.METADATA and name not in border.OF_CLASSES:
             raise AttributeError(name)
         return
     if name in border.MOCK_ASSERTIONS:
@@ -431,6 +442,8 @@ def note_own_method():
 
 
 def call_object(self, *args, **kwargs):
+    if not side.state.grader:
+        args, kwargs = faces.without_defaults(self, args, kwargs)
     return side.state.ask("call", remote_id(self), args, kwargs)
 
 
@@ -631,11 +644,15 @@ def of_generator(name):
 
 def get_attribute(self, name):
     if name == "__signature__":
-        return _signature(self)
+        return faces.signature(self)
     if name == "__dataclass_fields__":
         return getattr(type(self), name)
+    if not side.state.grader and name[:1] == "_" and type(self)._proofbox_real in faces.KINDS:
+        return faces.attribute(self, name)
     _check_readable(name, type(self)._proofbox_real)
     _check_no_record(self, name)
+    if name == "__dict__" and not side.state.grader:
+        return faces.Namespace(*side.state.ask("get", remote_id(self), name))
     value = side.state.ask("get", remote_id(self), name)
     if side.state.grader:
         if type(value) in _PLAIN_VALUES:
@@ -706,47 +723,6 @@ def text_of_exception(self):
     return self._proofbox_text
 
 
-def signature_of(target):
-    """The parameters of a callable as plain data, or None."""
-    try:
-        signature = inspect.signature(target)
-    except (TypeError, ValueError):
-        return None
-    # Defaults and annotations of the tests' own functions are no business of the candidate's, unless the tests speak of such.
-    whole = not side.state.grader or side.state.candidate.tells_signatures
-    told = [
-        (p.name, int(p.kind), p.default is not p.empty, p.default if whole and p.default is not p.empty else None, _told(p.annotation, whole))
-        for p in signature.parameters.values()
-    ]
-    return [*told, ("return", _RETURN, False, None, _told(signature.return_annotation, whole))]
-
-
-_RETURN = -1
-
-
-def _told(annotation, whole):
-    return (annotation,) if whole and annotation is not inspect.Signature.empty else ()
-
-
-def _signature(self):
-    if side.state.grader and type(self)._proofbox_real is types.FunctionType:
-        wrapped = getattr(self, "__wrapped__", None)
-        if isinstance(wrapped, types.FunctionType):
-            # A function of the tests that the candidate has decorated: the candidate is not told all of its signature.
-            return inspect.signature(wrapped)
-    parameters = side.state.ask("signature", remote_id(self))
-    if parameters is None:
-        raise AttributeError("__signature__")
-    made, returned = [], ()
-    for name, kind, has_default, default, annotation in parameters:
-        if kind == _RETURN:
-            returned = annotation
-            continue
-        default = default if has_default else inspect.Parameter.empty
-        made.append(inspect.Parameter(name, kind, default=default, annotation=annotation[0] if annotation else inspect.Parameter.empty))
-    return inspect.Signature(made, return_annotation=returned[0] if returned else inspect.Signature.empty)
-
-
 class ModuleOfFunction(str):
     """The module of the class of functions; of a function it is the function's own."""
 
@@ -774,7 +750,7 @@ class Forward:
         if not side.state.grader or is_named(proxy):
             note_own_method()
             return side.state.ask("get", remote_id(proxy), self.name)
-        return getattr(self.base, self.name).__get__(proxy, type(proxy))
+        return operators.own_of_base(self.base, self.name, proxy)
 
 
 def pickled(handle, protocol):

@@ -5,6 +5,7 @@ instance of a subclass of a builtin value or container carries its content, take
 subclass overrides do not count, and C code that looks past them (`set(handle)`, `json.dumps(handle)`) sees what is there."""
 
 import collections
+import functools
 import inspect
 import types
 
@@ -180,6 +181,8 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             namespace |= {"send": proxies.send_value, "throw": proxies.throw_exception, "close": proxies.close_generator}
         elif real is types.FunctionType:
             namespace["__get__"], namespace["__module__"] = proxies.bound_method, proxies.ModuleOfFunction(module)
+        elif real is functools._lru_cache_wrapper:
+            namespace["__get__"] = proxies.bound_method
         elif real in (types.GeneratorType, types.AsyncGeneratorType):
             namespace |= {name: proxies.of_generator(name) for name in border.GENERATOR_METHODS if hasattr(real, name)}
     try:

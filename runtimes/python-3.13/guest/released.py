@@ -3,6 +3,7 @@ one interpreter (`__del__`, weak references). For tests that speak of that; othe
 
 import gc
 import re
+import sys
 import weakref
 
 import _proofbox
@@ -83,7 +84,80 @@ def watch(text):
     gc.collect = collect
 
 
+class Given:
+    """Objects of the tests that the candidate has, where its snippet speaks of weak references: those that nobody holds any more
+    but for this list are told, so that they are gone there unless the candidate holds them, and here if it does not."""
+
+    def __init__(self):
+        self.told = set()
+
+    def tell(self, ask):
+        state = side.state
+        while True:
+            gone = []
+            for number in range(min(len(state.objects), _MAX_GIVEN)):
+                # References: of the list, and the argument.
+                if sys.getrefcount(state.objects[number]) > 2:
+                    self.told.discard(number)
+                elif number not in self.told:
+                    gone.append(number)
+            if not gone:
+                return
+            self.told.update(gone)
+            for number in ask(("unheld", gone)):
+                if number in self.told:
+                    # Nobody has it there, either. A method of it may be what has held another one.
+                    state.numbers.pop(id(state.objects[number]), None)
+                    state.objects[number] = None
+
+
+_MAX_GIVEN = 1_000
+
+
 # ---------------------------------------------------------------- the candidate's side
+
+
+class Weakly:
+    """Handles by number: those that the tests hold, and those that somebody holds here."""
+
+    def __init__(self, handles=()):
+        self.weak, self.held = {}, {}
+        for number, handle in dict(handles).items():
+            self[number] = handle
+
+    def get(self, number):
+        found = self.held.get(number)
+        if found is None and number in self.weak and (found := self.weak[number]()) is not None:
+            self.held[number] = found
+        return found
+
+    def __setitem__(self, number, handle):
+        self.held[number] = handle
+        try:
+            self.weak[number] = weakref.ref(handle)
+        except TypeError:
+            self.weak.pop(number, None)
+
+    def let_go(self, numbers):
+        """Does not hold these any more; which of them nobody else holds."""
+        gone = []
+        for number in numbers:
+            if number in self.weak:
+                self.held.pop(number, None)
+                if self.weak[number]() is None:
+                    del self.weak[number]
+                    gone.append(number)
+        return gone
+
+
+def watch_handles():
+    """From now on, handles live as long as what they are handles of, or as somebody here holds them."""
+    state = side.state
+    state.proxies, state.make_handles = Weakly(state.proxies), Weakly
+
+
+def unheld(numbers):
+    return side.state.proxies.let_go(numbers)
 
 
 def release(numbers):

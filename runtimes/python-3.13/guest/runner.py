@@ -84,7 +84,7 @@ HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpa
 COLD_MODULES = (
     "_proofbox_assignments", "_proofbox_carried", "_proofbox_class_checks", "_proofbox_comparisons", "_proofbox_foreign_code", "_proofbox_foreign_files", "_proofbox_foreign_pickles", "_proofbox_foreign_templates",
     "_proofbox_foreign_text", "_proofbox_loop", "_proofbox_packages", "_proofbox_places", "_proofbox_plotting", "_proofbox_processes", "_proofbox_program",
-    "_proofbox_attributes", "_proofbox_released", "_proofbox_states", "_proofbox_threads", "_proofbox_unsupported",
+    "_proofbox_attributes", "_proofbox_faces", "_proofbox_released", "_proofbox_states", "_proofbox_threads", "_proofbox_unsupported",
 )  # fmt: skip
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
@@ -217,9 +217,12 @@ def _grade(request):
     class_checks.watch(text)
     carried.watch(text)
     released.watch(text)
+    if b"weakref" in request["code"]:
+        other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
         or side.state.make_handles is not dict or other.places.are_contexts_told or other.followed is not None or other.loggers is not None
+        or other.lent_objects is not None
     )  # fmt: skip
     other.load()
     # A snippet that can't be imported has no tests to pass; how it failed the host knows from itself. But how many

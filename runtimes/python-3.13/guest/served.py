@@ -16,6 +16,7 @@ import _proofbox
 import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_bridge as bridge
+import _proofbox_faces as faces
 import _proofbox_foreign_files as foreign_files
 import _proofbox_grader as grader
 import _proofbox_grading as grading
@@ -27,6 +28,7 @@ import _proofbox_report as report
 import _proofbox_side as side
 import _proofbox_states as states
 import _proofbox_theirs as theirs
+import _proofbox_threads as threads
 
 _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
@@ -104,10 +106,12 @@ def _get(number, name):
     if name == "queue" and type(target).__module__ == "sched":
         # When its events are due; not what they will do.
         return [event._replace(action=None, argument=(), kwargs={}) for event in target.queue]
-    if name == "__dict__" and _has_attributes(target):
-        return attributes.Attributes(target, _check_set, _check_alterable)
-    if name in border.NAMES_ONLY and isinstance(target, type) and not origins.is_of_library(target):
-        return tuple(getattr(target, name))
+    if type(target) in faces.KINDS and (found := faces.get(target, name)) is not faces.NOTHING:
+        return found
+    if name == "__dict__" and _has_attributes(function := faces.function_of(target)):
+        return faces.namespace_of(function, _check_set, _check_alterable)
+    if issubclass(type(target), type) and type(name) is str and name[:2] == "__" and (found := faces.of_class(target, name)) is not faces.NOTHING:
+        return found
     _visible(target, name)
     value = getattr(target, name)
     if isinstance(value, _MACHINERY):
@@ -136,6 +140,8 @@ def _apart(value):
 def _has_attributes(target):
     """Returns whether an object is an instance of a class of the tests' own, or one that only holds attributes."""
     kind = type(target)
+    if kind is types.FunctionType:
+        return True
     own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(stays, kind.__mro__))
     return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
 
@@ -146,6 +152,8 @@ _NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")
 def _check_alterable(target, name):
     """Only attributes of instances, and not what tests assert on."""
     if type(name) is str and name[:1] == "_" and not any(map(stays, type(target).__mro__)) and attributes.can_be_own(target, name):
+        return
+    if type(target) is types.FunctionType and attributes.can_be_marked(target, name):
         return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
@@ -226,7 +234,10 @@ def _check_set(target, name, value):
 def _set(number, name, value):
     target = _object(number)
     _check_set(target, name, value)
-    if origins.is_of_library(type(target)) and not isinstance(target, mock.NonCallableMock):
+    side.note_empty(value)
+    if name in getattr(target, "__dict__", ()) and not attributes.is_own(target, name):
+        side.state.note_touched()
+    if origins.is_of_library(type(target)) and type(target) is not types.FunctionType and not isinstance(target, mock.NonCallableMock):
         side.state.note_touched()
     setattr(target, name, value)
     if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
@@ -300,6 +311,9 @@ def _call(number, arguments, keywords):
     is_function = owner is None or isinstance(owner, types.ModuleType)
     if not is_function and getattr(target, "__name__", None) in _ALTERING_METHODS and not isinstance(owner, (type, mock.NonCallableMock)):
         side.state.note_touched()
+    side.state.calls_served += 1
+    if side.state.candidate.parses:
+        grader.note_texts(side.state.candidate.parses, (*arguments, *keywords.values()))
     classes = [each for each in (*arguments, *keywords.values()) if issubclass(type(each), type) and type(each) is not proxies.ProxyType]
     result = _call_watched(target, arguments, keywords, classes) if classes else target(*arguments, **keywords)
     return result if is_function else _given(owner, result)
@@ -554,7 +568,7 @@ _OPERATIONS = {
     "index": _index,
     "special": _special,
     "copy": _copy,
-    "signature": lambda number: proxies.signature_of(_object(number)),
+    "signature": lambda number: faces.signature_of(_object(number)),
     "spawn": _spawn,
     "cancel": _cancel,
     "warned": _warned,
@@ -589,6 +603,11 @@ def perform(operation, *arguments):
         begun = proxies.print_there() if side.state.printing is not None and operation in _PRINTING else None
         try:
             result = served(*arguments)
+        except RuntimeError as error:
+            if str(error).startswith(threads.DEADLOCK):
+                # In one interpreter its thread would wait on.
+                side.signal("waits_in_the_tests")
+            raise
         finally:
             proxies.print_here(begun)
         if watched:

@@ -23,7 +23,7 @@ class State:
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
         "watch", "loggers",
-        "stand_ins", "has_stand_ins", "cut_names",
+        "stand_ins", "has_stand_ins", "cut_names", "altered_now", "calls_served",
     )  # fmt: skip
 
     def __init__(self):
@@ -56,6 +56,8 @@ class State:
         self.lent = {}  # functions of the library that the tests have handed over, by module and name; on the other side the names by id
         self.stand_ins, self.has_stand_ins = {}, False  # of functions and modules of the library that the candidate has named, by name (theirs.py)
         self.cut_names = {}  # of what is defined in functions of the tests: the names as they are, by those that the candidate is told
+        self.altered_now = []  # containers of the tests that the candidate has altered since the last reply that told of such
+        self.calls_served = 0  # calls of the candidate's to the tests' functions
         self.on_mocks = {}  # ids of handles that the candidate has set on mocks
         self.clear()
 
@@ -81,6 +83,7 @@ class State:
         """The candidate has altered an argument, or what an object of the tests gave it."""
         self.touched += 1
         self.altered.setdefault(id(target), (target, self.touched))
+        self.altered_now.append(target)
 
     def note_touched(self):
         """The candidate has altered an object of the tests that is no container: streams and trees are given again and again."""
@@ -244,9 +247,9 @@ def within(value):
 
 
 def note_empty(value):
-    """A container without items, or one that holds a text or container without: a loop over it checks nothing."""
+    """A container without items or text without words, or one that holds such: a loop over it checks nothing."""
     for each in within(value):
-        if type(each) in MAY_BE_EMPTY and not each:
+        if type(each) in MAY_BE_EMPTY and (not each or type(each) in TEXTS and each.isspace()):
             signal("empty_result")
             return
 

@@ -27,6 +27,7 @@ SLICE = 0.2
 SETTLING = 1.0
 # Threads that the text of a deadlock names.
 NAMED = 8
+DEADLOCK = "deadlock: "
 ALONE = "deadlock: no other thread exists that could release this lock"
 TAKE_TURNS = "deadlock: threads run one after the other here, and none of them can go on"
 
