@@ -38,6 +38,7 @@ def begin(main):
 
 
 def perform(operation, *arguments):
+    side.state.changes += 1
     return OPERATIONS[operation](*arguments)
 
 

@@ -5,6 +5,7 @@ operators.py."""
 
 import contextlib
 import dataclasses
+import operator
 import re
 import sys
 import types
@@ -15,6 +16,7 @@ import _proofbox_faces as faces
 import _proofbox_operators as operators
 import _proofbox_side as side
 import _proofbox_theirs as theirs
+import _proofbox_threads as threads
 
 
 def remote_id(proxy):
@@ -447,6 +449,30 @@ def call_object(self, *args, **kwargs):
     return side.state.ask("call", remote_id(self), args, kwargs)
 
 
+def _patient(method):
+    """A method by which a thread of the candidate waits for a queue or lock of the tests: it tries again when something has
+    happened that may have released it. (As a function: others can go on only where no call from C is in the way.)"""
+
+    def wait(*args, **kwargs):
+        state = side.state
+        while True:
+            state.changes += 1
+            try:
+                # While it is asked, a call from C keeps the others from answering out of turn.
+                return operator.call(state.ask, "call", remote_id(method), args, kwargs)
+            except RuntimeError as error:
+                if str(error) != threads.NOT_YET or threads.is_main():
+                    raise
+            known = state.changes
+            threads.wait(lambda: state.changes != known, None, "what the tests have")
+
+    return wait
+
+
+_PATIENT = frozenset({"get", "put", "wait", "acquire", "join"})
+_SYNCHRONISING = frozenset({"queue", "_queue", "threading", "_thread"})
+
+
 def _may_forgive(error):
     """Returns whether `__exit__` of the candidate may swallow an exception of the tests."""
     if isinstance(error, BaseExceptionGroup):
@@ -660,6 +686,8 @@ def get_attribute(self, name):
         elif name in border.METHODS_OF_VALUES and is_remote(value) and not _is_its_method(self, name):
             # In the place of a plain value it says of itself whatever it is asked.
             side.signal("method_of_an_object")
+    elif name in _PATIENT and threads.started and (real := type(self)._proofbox_real) is not None and real.__module__ in _SYNCHRONISING:
+        return _patient(value)
     return value
 
 

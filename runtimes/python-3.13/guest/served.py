@@ -607,6 +607,8 @@ def perform(operation, *arguments):
             if str(error).startswith(threads.DEADLOCK):
                 # In one interpreter its thread would wait on.
                 side.signal("waits_in_the_tests")
+                if operation in _WAITING and _waits_only(_object(arguments[0])):
+                    raise RuntimeError(threads.NOT_YET) from None
             raise
         finally:
             proxies.print_here(begun)
@@ -641,6 +643,17 @@ def _check_read(target, name):
     word = name if type(name) is str else str.__str__(name) if isinstance(name, str) else ""
     if word in border.LEADING and foreign_files.serving.get() and not proxies.is_remote(target):
         side.refuse("looked_into_the_tests", "a name that leads to code of the tests")
+
+
+# Requests that may wait.
+_WAITING = frozenset({"call", "special"})
+
+
+def _waits_only(target):
+    """Whether it is a queue, lock or the like of the library, or a method of one: who has waited for it in vain has changed
+    nothing."""
+    owner = getattr(target, "__self__", None) if isinstance(target, _CALLABLES) else target
+    return type(owner).__module__ in ("queue", "_queue", "threading", "_thread")
 
 
 # Requests that may print.

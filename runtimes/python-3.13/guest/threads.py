@@ -28,6 +28,8 @@ SETTLING = 1.0
 # Threads that the text of a deadlock names.
 NAMED = 8
 DEADLOCK = "deadlock: "
+# What a thread of the candidate is told that waits for what is the tests': it may try again.
+NOT_YET = "deadlock: nobody is about to release what is the tests'"
 ALONE = "deadlock: no other thread exists that could release this lock"
 TAKE_TURNS = "deadlock: threads run one after the other here, and none of them can go on"
 
