@@ -28,19 +28,19 @@ def can_be_own(target, name):
 
 
 def is_markable(function, name):
-    """Whether a function of the tests may have an attribute of the candidate's: none by which a runner knows what it runs."""
+    """Returns whether a function of the tests may have an attribute of the candidate's: none by which a runner knows what it runs."""
     if type(name) is not str or name[:2] == "__" or name in border.RUNNER_NAMES or name.startswith((*border.MARKS_OF_RUNNERS, *border.INNARDS)):
         return False
     return not function.__name__.startswith("test") and border.is_of_tests(function.__module__)
 
 
 def can_be_marked(function, name):
-    """Whether the candidate may set an attribute of a function of the tests: where there is none but its own."""
+    """Returns whether the candidate may set an attribute of a function of the tests: where there is none but its own."""
     return is_markable(function, name) and (name not in vars(function) or is_own(function, name))
 
 
 def is_shown(function, name):
-    """Whether the candidate sees an attribute of a function of the tests."""
+    """Returns whether the candidate sees an attribute of a function of the tests."""
     return is_markable(function, name) and name in vars(function) and (name[:1] != "_" or is_own(function, name))
 
 

@@ -164,7 +164,7 @@ def _note_change(state, request, value, sent, has_changed, has_called):
 
 
 def _alters_beside(state, request, sent, has_called):
-    """Whether a request that gives nothing has altered more than the one argument that it may be for: another one, or what it
+    """Returns whether a request that gives nothing has altered more than the one argument that it may be for: another one, or what it
     was given by an earlier request, or one beside what it has told a function of the tests."""
     altered = {id(each) for each in state.altered_now}
     handed = {id(each) for each in (*sent, *side.within(request[2:]))}

@@ -1,4 +1,4 @@
-"""What the candidate is told of the tests' functions and classes: signatures, annotations, attributes, fields of dataclasses.
+"""Descriptions of the tests' functions and classes for the candidate: signatures, annotations, attributes, fields of dataclasses.
 
 Decorators, containers of dependencies and converters read these, and none of them says what a test expects. But a default value
 may: `lambda got, want=want: ...` keeps what is expected. A default is told if it stands in the tests' text as a constant or a
@@ -68,7 +68,7 @@ def _told_of_code(code):
 
 
 def is_form(value, depth=0):
-    """Whether an annotation is made of classes and forms of typing, and can leave the tests."""
+    """Returns whether an annotation is made of classes and forms of typing, and can leave the tests."""
     kind = type(value)
     if value is None or value is ... or depth > _MAX_DEPTH:
         return depth <= _MAX_DEPTH
@@ -92,7 +92,7 @@ _MAX_DEPTH, _MAX_TEXT = 6, 200
 
 
 def _may_leave(value):
-    """Whether a value, and what is in its containers, can be passed to the candidate."""
+    """Returns whether a value, and what is in its containers, can be passed to the candidate."""
     return all(map(_may_leave_alone, side.within(value)))
 
 
@@ -216,7 +216,7 @@ def _definitions_in(filename):
 
 
 def _compares(code):
-    """Whether a function compares anything, or asserts."""
+    """Returns whether a function compares anything, or asserts."""
     names = {*code.co_names}
     if any(name.startswith("assert") or name == "AssertionError" for name in names) or not _COMPARING.isdisjoint(code.co_code[::2]):
         return True
@@ -227,7 +227,7 @@ _COMPARING = frozenset(opcode.opmap[name] for name in ("COMPARE_OP", "CONTAINS_O
 
 
 def of_class(cls, name):
-    """What describes a class of the tests; `NOTHING` where it is looked for as in any object."""
+    """A description of a class of the tests; `NOTHING` where it is looked for as in any object."""
     if name == "__dataclass_fields__":
         # By name, parts that are told as they are, or left out.
         return {name: _told_of_field(field) for name, field in cls.__dataclass_fields__.items()}
@@ -257,7 +257,7 @@ def _told_annotations(annotations):
 
 
 def _is_name_of_data(name, value):
-    """Whether a special name is none of the language's, but says something of the class (`__tablename__`)."""
+    """Returns whether a special name is none of the language's, but says something of the class (`__tablename__`)."""
     return name[:2] == "__" == name[-2:] and name not in _OF_CLASSES and type(value) in side.SCALARS and value is not None
 
 
@@ -287,7 +287,7 @@ def namespace_of(target, check_set, check_delete):
 
 
 class Default:
-    """What stands for a default that is not told: passed where it belongs, it is as if nothing were passed."""
+    """A stand-in for a default that is not told: passed where it belongs, it is as if nothing were passed."""
 
     def __init__(self, name):
         self.name = name

@@ -702,7 +702,7 @@ _MAX_BINARY = 1 << 16
 
 
 def note_texts(parses, value):
-    """As `_note_parsed`, of a text and of all in a container."""
+    """Does as `_note_parsed` with a text and with all in a container."""
     for each in side.within(value):
         if type(each) in side.TEXTS and each:
             _note_parsed(parses, each)

@@ -472,7 +472,7 @@ def know_numpy():
             note_numbers(made)
 
     def are_of_use(array, kind):
-        """Whether numbers are ones, and not so large that their square is none."""
+        """Returns whether numbers are ones, and not so large that their square is none."""
         if kind.kind in "fc" and kind.itemsize >= 8 * (1 + (kind.kind == "c")):
             return bool((numpy.abs(array) <= LARGEST).all())
         return bool(numpy.isfinite(array).all())

@@ -757,7 +757,7 @@ def own_of_base(base, name, handle):
 
 
 def _bear_out_call(handle, name, call):
-    """Whether a method that a builtin's subclass overrides does what the builtin's does, of the present content."""
+    """Checks whether a method that a builtin's subclass overrides does what the builtin's does, of the present content."""
     base, args, kwargs = call
     try:
         wanted, failure = getattr(base, name)(handle, *args, **kwargs), None
@@ -805,7 +805,7 @@ def changed_here(base, name, is_overridden):
 
 
 def _tells_nothing(name, args, kwargs):
-    """Whether a call that takes something out says nothing of what the tests expect to be there."""
+    """Returns whether a call that takes something out says nothing of what the tests expect to be there."""
     return name in _TAKING and not kwargs and all(type(each) is int for each in args)
 
 

@@ -151,7 +151,7 @@ class Weakly:
 
 
 def watch_handles():
-    """From now on, handles live as long as what they are handles of, or as somebody here holds them."""
+    """Has handles live as long as what they are handles of, or as somebody here holds them."""
     state = side.state
     state.proxies, state.make_handles = Weakly(state.proxies), Weakly
 

@@ -650,7 +650,7 @@ _WAITING = frozenset({"call", "special"})
 
 
 def _waits_only(target):
-    """Whether it is a queue, lock or the like of the library, or a method of one: who has waited for it in vain has changed
+    """Returns whether it is a queue, lock or the like of the library, or a method of one: who has waited for it in vain has changed
     nothing."""
     owner = getattr(target, "__self__", None) if isinstance(target, _CALLABLES) else target
     return type(owner).__module__ in ("queue", "_queue", "threading", "_thread")
