@@ -38,7 +38,6 @@ def begin(main):
 
 
 def perform(operation, *arguments):
-    side.state.changes += 1
     return OPERATIONS[operation](*arguments)
 
 
