@@ -2,7 +2,7 @@
 
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
-use super::fences::Prose;
+use super::fences::{Extent, Prose};
 use super::languages::{self, ENOUGH, PYTHON, Recognised};
 use super::python::{self, Evidence, MAX_PARSED, Parsed};
 use super::version::Label;
@@ -40,7 +40,7 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let other = languages::recognise(lines).filter(|other| other.weight >= ENOUGH);
     // Statements that end with semicolons are those of others, though they may parse.
     let is_other = |language| language == "diff" || ends_statements(lines);
-    let is_whole = is_whole_python(&text, prose.is_all);
+    let is_whole = is_whole_python(&text, prose.extent);
     let ends_so = |line: &&str| line.trim_end().ends_with(';');
     if is_whole && other.is_none() && all_end_statements(lines) && lines.iter().any(ends_so) {
         return vec![found(prose, (0, prose.lines.len() - 1), languages::ANY, BlockForm::Bare)];
@@ -156,7 +156,7 @@ pub(crate) fn is_python(lines: &[&str]) -> bool {
         return false;
     }
     let searched = searched(lines);
-    is_whole_python(&text, true)
+    is_whole_python(&text, Extent::Whole)
         || segments(searched).first().is_some_and(|segment| {
             let rest = &searched[segment.last + 1..];
             segment.is_python() && segment.first == 0 && rest.iter().all(|line| line.trim().is_empty())
@@ -218,14 +218,14 @@ pub(crate) fn parse_whole(text: &str) -> Option<Parsed> {
     python::parse(text).or_else(|| python::parse_body(text))
 }
 
-/// Returns whether a whole text is Python; `is_answer` where it is all that there is.
-fn is_whole_python(text: &str, is_answer: bool) -> bool {
+/// Returns whether a whole text is Python.
+fn is_whole_python(text: &str, extent: Extent) -> bool {
     let Some(parsed) = parse_whole(text) else { return false };
-    let is_body = text.starts_with([' ', '\t']) && is_answer;
+    let is_body = text.starts_with([' ', '\t']) && extent == Extent::Whole;
     match parsed.strongest {
         Evidence::Strong => true,
         // Lines without a word of prose, and more of them than an equation has.
-        Evidence::Weak => parsed.weighty >= 3 || is_body || (parsed.is_pass && is_answer),
+        Evidence::Weak => parsed.weighty >= 3 || is_body || (parsed.is_pass && extent == Extent::Whole),
         Evidence::Neutral | Evidence::None => false,
     }
 }

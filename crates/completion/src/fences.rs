@@ -43,8 +43,16 @@ pub(crate) struct Prose<'a> {
     pub lines: Vec<&'a str>,
     /// Number of the first line, from 1.
     pub first_line: usize,
-    /// True when there is nothing else in the answer.
-    pub is_all: bool,
+    pub extent: Extent,
+}
+
+/// Share of an answer that its prose is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// There is nothing else in the answer.
+    Whole,
+    /// Blocks stand beside it.
+    Part,
 }
 
 /// Block between marks.
@@ -201,9 +209,9 @@ pub(crate) fn cut<'a>(answer: &Answer<'a>) -> Cut<'a> {
     let mut cutter = Cutter { cut: Cut::default(), left: MAX_REREAD };
     cutter.cut_lines(lines, answer.skipped, 0);
     let mut cut = cutter.cut;
-    let is_all = cut.blocks.is_empty();
+    let extent = if cut.blocks.is_empty() { Extent::Whole } else { Extent::Part };
     for prose in &mut cut.prose {
-        prose.is_all = is_all;
+        prose.extent = extent;
     }
     cut
 }
@@ -433,7 +441,7 @@ impl<'a> Cutter<'a> {
     fn keep_prose(&mut self, lines: &[&'a str], from: usize, to: usize, skipped: usize) {
         if self.cut.prose.len() < MAX_KEPT && lines[from..to].iter().any(|line| !line.trim().is_empty()) {
             let lines = lines[from..to].to_vec();
-            self.cut.prose.push(Prose { lines, first_line: skipped + from + 1, is_all: false });
+            self.cut.prose.push(Prose { lines, first_line: skipped + from + 1, extent: Extent::Part });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
-use super::fences::Prose;
+use super::fences::{Extent, Prose};
 use super::languages::{self, PYTHON};
 use super::python::{self, Evidence};
 use super::version::Label;
@@ -17,15 +17,16 @@ const MAX_SPANS: usize = 5000;
 pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let mut looked_at = 0;
-    let is_all = prose.is_all && prose.lines.iter().filter(|line| !line.trim().is_empty()).take(2).count() == 1;
+    let is_one_line = prose.lines.iter().filter(|line| !line.trim().is_empty()).take(2).count() == 1;
     for (index, line) in prose.lines.iter().enumerate() {
         for span in spans(line) {
             looked_at += 1;
             if looked_at > MAX_SPANS || found.len() > MAX_BLOCKS {
                 return found;
             }
-            let is_all = is_all && line.trim().trim_matches('`').trim() == span;
-            let Some(language) = language_of(span, is_all) else { continue };
+            let is_alone = is_one_line && line.trim().trim_matches('`').trim() == span;
+            let extent = if is_alone { prose.extent } else { Extent::Part };
+            let Some(language) = language_of(span, extent) else { continue };
             let number = prose.first_line + index;
             let block = Block {
                 form: BlockForm::Inline,
@@ -42,9 +43,10 @@ pub(crate) fn find(prose: &Prose<'_>) -> Vec<Found> {
     found
 }
 
-/// Returns the language of a span that is code; `is_all` where the answer has nothing else.
-fn language_of(span: &str, is_all: bool) -> Option<&'static str> {
-    let is_python = python::is_inline_code(span) || (is_all && python::line_evidence(span) >= Evidence::Weak);
+/// Returns the language of a span that is code.
+fn language_of(span: &str, extent: Extent) -> Option<&'static str> {
+    let is_python =
+        python::is_inline_code(span) || (extent == Extent::Whole && python::line_evidence(span) >= Evidence::Weak);
     if is_python { Some(PYTHON) } else { languages::recognise_inline(span) }
 }
 
@@ -106,12 +108,12 @@ mod tests {
             "import x",
             "from x import y",
         ] {
-            assert_eq!(language_of(span, false), None, "{span}");
+            assert_eq!(language_of(span, Extent::Part), None, "{span}");
         }
         for span in ["import os", "ys = [x for x in xs]", "lambda x: x", "return a + b", "total = sum(xs)"] {
-            assert_eq!(language_of(span, false), Some(PYTHON), "{span}");
+            assert_eq!(language_of(span, Extent::Part), Some(PYTHON), "{span}");
         }
-        assert_eq!(language_of("SELECT a FROM b", false), Some("sql"));
-        assert_eq!(language_of("pip install numpy", false), Some("shell"));
+        assert_eq!(language_of("SELECT a FROM b", Extent::Part), Some("sql"));
+        assert_eq!(language_of("pip install numpy", Extent::Part), Some("shell"));
     }
 }
