@@ -198,7 +198,9 @@ impl Writer {
         self.report.hinted += usize::from(!known.is_empty());
         let mut known = known.iter();
         let bulk = operators.windows(2).any(|pair| bulk_charge(Some(&pair[0]), &pair[1]));
-        let (mut function, length) = self.new_function(parameters, body, bulk)?;
+        // The length of a bulk operation.
+        let added = bulk.then_some(ValType::I32);
+        let (mut function, length) = self.new_function(parameters, body, added)?;
         let mut hints = Vec::new();
         if let Some(cost) = plan.entry {
             self.report.entries += 1;
@@ -245,13 +247,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns a function without code, and the index of the local that keeps the length of a bulk operation, where it
-    /// has one.
-    fn new_function(&mut self, parameters: u32, body: &FunctionBody<'_>, bulk: bool) -> Result<(Function, u32), Error> {
+    /// Returns a function without code, and the index of one local more, which has the type `added`, where it has one.
+    fn new_function(
+        &mut self,
+        parameters: u32,
+        body: &FunctionBody<'_>,
+        added: Option<ValType>,
+    ) -> Result<(Function, u32), Error> {
         let (mut locals, count) = locals(&mut self.shift, body)?;
-        if bulk {
-            locals.push((1, ValType::I32));
-        }
+        locals.extend(added.map(|added| (1, added)));
         Ok((Function::new(locals), parameters + count))
     }
 
