@@ -74,11 +74,18 @@ pub(super) struct LoadedModule {
     small_runs: AtomicUsize,
 }
 
+/// Kind of a run, by which pages stay in memory after it.
+#[derive(Clone, Copy)]
+pub(super) enum RunKind {
+    /// A program that is only run.
+    Plain,
+    /// A program that is graded, in whichever way, or its tests.
+    Graded,
+}
+
 /// Pages that stay in memory between runs.
 struct ResidentPages {
-    /// After a program that is only run.
     plain: Resident,
-    /// After a program that is graded, in whichever way, and after its tests.
     graded: Resident,
 }
 
@@ -378,14 +385,16 @@ impl LoadedModule {
         })
     }
 
-    fn resident(&self, is_graded: bool) -> Option<&Resident> {
-        self.resident.get().map(|pages| if is_graded { &pages.graded } else { &pages.plain })
+    fn resident(&self, kind: RunKind) -> Option<&Resident> {
+        self.resident.get().map(|pages| match kind {
+            RunKind::Plain => &pages.plain,
+            RunKind::Graded => &pages.graded,
+        })
     }
 
     /// Writes what is there to the pages that are to stay.
-    pub(super) fn pre_dirty(&self, store: &mut Store<HostState>, instance: wasmtime::Instance, is_graded: bool) {
-        let (Some(resident), Some(memory)) = (self.resident(is_graded), instance.get_memory(&mut *store, "memory"))
-        else {
+    pub(super) fn pre_dirty(&self, store: &mut Store<HostState>, instance: wasmtime::Instance, kind: RunKind) {
+        let (Some(resident), Some(memory)) = (self.resident(kind), instance.get_memory(&mut *store, "memory")) else {
             return;
         };
         let memory = memory.data_mut(store);
@@ -398,12 +407,12 @@ impl LoadedModule {
 
     /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to
     /// nothing else: only some of them are looked at. While pages are being learnt, notes those that it has mapped.
-    pub(super) fn give_back(&self, store: &mut Store<HostState>, fuel: u64, is_graded: bool) {
+    pub(super) fn give_back(&self, store: &mut Store<HostState>, fuel: u64, kind: RunKind) {
         const SMALL: u64 = 2_000_000;
         const SMALL_GRADED: u64 = 8_000_000;
         const SMALL_RUNS: usize = 32;
         let Some(memory) = store.data().memory else { return };
-        let Some(resident) = self.resident(is_graded) else {
+        let Some(resident) = self.resident(kind) else {
             if IN_LESSON.try_with(|()| ()).is_ok()
                 && let Some(seen) = &mut *lock(&self.lesson)
             {
@@ -411,7 +420,11 @@ impl LoadedModule {
             }
             return;
         };
-        let is_small = fuel <= if is_graded { SMALL_GRADED } else { SMALL };
+        let small = match kind {
+            RunKind::Plain => SMALL,
+            RunKind::Graded => SMALL_GRADED,
+        };
+        let is_small = fuel <= small;
         if !is_small || self.small_runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(SMALL_RUNS) {
             resident.give_back(memory.data_mut(store));
         } else {

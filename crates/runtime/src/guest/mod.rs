@@ -19,7 +19,7 @@ use super::grading::channel::{Dismissed, Endpoint, Side, Spent};
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
 use super::pagemap;
-use super::pool::{InterpreterPool, LoadedImage};
+use super::pool::{InterpreterPool, LoadedImage, RunKind};
 use super::report::Reporter;
 use super::run::run;
 use super::scheduler::{Stopwatch, Times, run_metered};
@@ -93,11 +93,11 @@ pub(super) async fn run_guest(
     let request = encoded_request(program, &role);
     // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
     let grades = matches!(role, Role::Grader(..));
-    let is_graded = program.tests.is_some();
+    let kind = if program.tests.is_some() { RunKind::Graded } else { RunKind::Plain };
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
     let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
-    image.module.pre_dirty(&mut store, instance, is_graded);
+    image.module.pre_dirty(&mut store, instance, kind);
     let start = began.elapsed();
 
     let (returned, times) =
@@ -107,7 +107,7 @@ pub(super) async fn run_guest(
     if !matches!(returned, Some(Ok(_))) {
         take_pending_output(&mut store, instance).await;
     }
-    image.module.give_back(&mut store, fuel, is_graded);
+    image.module.give_back(&mut store, fuel, kind);
     let state = store.into_data();
     // Background jobs have used some since the last command.
     let fuel = fuel.saturating_add(state.shell.as_ref().map_or(0, Shell::take_fuel)).min(limits.fuel);

@@ -50,6 +50,18 @@ pub struct CallWith<'a> {
     pub run_script: RunScript,
 }
 
+/// End of a call, and what it took.
+struct CallEnd {
+    /// Result of the runner. None: it was cut off.
+    returned: Option<wasmtime::Result<i32>>,
+    times: Times,
+    fuel: u64,
+    /// Reason why it was interrupted.
+    reason: Option<Reason>,
+    /// True when the interpreter is of no more use.
+    lost: bool,
+}
+
 /// Persistent interpreter of a session.
 pub struct Interpreter {
     pub(super) store: Store<HostState>,
@@ -184,18 +196,11 @@ impl Interpreter {
         }
         self.started = true;
         self.new_env = Vec::new();
-        self.outcome(returned, times, fuel, limits, reason, lost)
+        self.outcome(CallEnd { returned, times, fuel, reason, lost }, limits)
     }
 
-    fn outcome(
-        &mut self,
-        returned: Option<wasmtime::Result<i32>>,
-        times: Times,
-        fuel: u64,
-        limits: &CellLimits,
-        reason: Option<Reason>,
-        lost: bool,
-    ) -> CellOutcome {
+    fn outcome(&mut self, ended: CallEnd, limits: &CellLimits) -> CellOutcome {
+        let CallEnd { returned, times, fuel, reason, lost } = ended;
         let state = self.store.data_mut();
         state.streams.output_stream = None;
         let Some(CallState { reporter, .. }) = state.call.take() else {
