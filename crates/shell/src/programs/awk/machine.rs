@@ -464,9 +464,15 @@ impl Machine {
                 };
                 self.push(Value::Number(length as f64))?;
             }
-            Instruction::Split { array, separated } => self.split(shell, array, separated).await?,
+            Instruction::Split { array, separated } => {
+                let separator = separated.then(|| self.pop());
+                self.split(shell, array, separator).await?;
+            }
             Instruction::Substitute { replaces, target } => self.substitute(shell, replaces, target).await?,
-            Instruction::Gensub { targeted } => self.gensub(shell, targeted).await?,
+            Instruction::Gensub { targeted } => {
+                let target = targeted.then(|| self.pop());
+                self.gensub(shell, target).await?;
+            }
             Instruction::Find { array } => self.find(shell, array).await?,
             Instruction::Sort { array, into, by } => self.sort(shell, array, into, by).await?,
             Instruction::GetLine { source, target } => self.get_line(shell, source, target).await?,
@@ -956,8 +962,8 @@ impl Machine {
         iteration.keys.find(|key| arrays[iteration.array].contains_key(&***key))
     }
 
-    async fn split(&mut self, shell: &Shell, variable: Variable, separated: bool) -> Result<(), Interrupt> {
-        let separator = if separated { self.pop() } else { self.globals[FS].clone() };
+    async fn split(&mut self, shell: &Shell, variable: Variable, separator: Option<Value>) -> Result<(), Interrupt> {
+        let separator = separator.unwrap_or_else(|| self.globals[FS].clone());
         let subject = self.pop().bytes(&self.format(CONVFMT)).into_owned();
         let array = self.array(variable)?;
         let parts = self.divide(shell, &subject, &separator, Newlines::Plain).await?;
@@ -997,11 +1003,12 @@ impl Machine {
         Ok(())
     }
 
-    async fn gensub(&mut self, shell: &Shell, targeted: bool) -> Result<(), Interrupt> {
+    /// Replaces matches in a text, or in the record where none is given.
+    async fn gensub(&mut self, shell: &Shell, target: Option<Value>) -> Result<(), Interrupt> {
         let format = self.format(CONVFMT);
-        let subject = match targeted {
-            true => self.pop(),
-            false => self.field(shell, 0.0).await?,
+        let subject = match target {
+            Some(target) => target,
+            None => self.field(shell, 0.0).await?,
         };
         let (how, with, expression) = (self.pop(), self.pop(), self.pop());
         let expression = self.expression(shell, &expression).await?;
