@@ -32,21 +32,29 @@ const ASSIGNMENTS: &[(&str, &str)] =
 /// Error of a text that ends within a word: the rest may follow.
 pub(super) struct Unfinished;
 
+/// Part of a source that has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The rest of it: no more text follows.
+    Whole,
+    /// A beginning: more text may follow.
+    Beginning,
+}
+
 /// Reader of words.
 pub(super) struct Lexer<'t> {
     text: &'t str,
     pub(super) at: usize,
     /// Line that is being read.
     pub(super) line: i64,
-    /// True when no more text follows.
-    is_whole: bool,
+    extent: Extent,
     /// Mistakes so far, each with its line.
     pub(super) mistakes: Vec<(Option<i64>, String)>,
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str, line: i64, is_whole: bool) -> Self {
-        Self { text, at: 0, line, is_whole, mistakes: Vec::new() }
+    pub(super) fn new(text: &'t str, line: i64, extent: Extent) -> Self {
+        Self { text, at: 0, line, extent, mistakes: Vec::new() }
     }
 
     fn rest(&self) -> &'t str {
@@ -58,7 +66,10 @@ impl<'t> Lexer<'t> {
         loop {
             let rest = self.rest();
             let Some(first) = rest.chars().next() else {
-                return if self.is_whole { Ok(Token::End) } else { Err(Unfinished) };
+                return match self.extent {
+                    Extent::Whole => Ok(Token::End),
+                    Extent::Beginning => Err(Unfinished),
+                };
             };
             match first {
                 '\n' => {
@@ -71,11 +82,11 @@ impl<'t> Lexer<'t> {
                     self.at += 2;
                     self.line += 1;
                 }
-                '\\' if rest.len() == 1 && !self.is_whole => return Err(Unfinished),
+                '\\' if rest.len() == 1 && self.extent == Extent::Beginning => return Err(Unfinished),
                 '#' => self.at += rest.find('\n').unwrap_or(rest.len()),
                 '/' if rest.starts_with("/*") => match rest[2..].find("*/") {
                     Some(end) => self.advance(end + 4),
-                    None if self.is_whole => {
+                    None if self.extent == Extent::Whole => {
                         self.mistakes.push((None, "EOF encountered in a comment.".to_owned()));
                         self.at = self.text.len();
                     }
@@ -87,7 +98,7 @@ impl<'t> Lexer<'t> {
                         self.advance(end + 2);
                         return Ok(text);
                     }
-                    None if self.is_whole => self.refuse(first),
+                    None if self.extent == Extent::Whole => self.refuse(first),
                     None => return Err(Unfinished),
                 },
                 '0'..='9' | 'A'..='Z' | '.' => return self.number(),
@@ -150,7 +161,7 @@ impl<'t> Lexer<'t> {
                     self.at += 2;
                     self.line += 1;
                 }
-                None if !self.is_whole => return Err(Unfinished),
+                None if self.extent == Extent::Beginning => return Err(Unfinished),
                 _ => break,
             }
         }

@@ -18,6 +18,15 @@ struct Fixed<'s> {
     pace: Pace,
 }
 
+/// Signs of the members of a series.
+#[derive(Clone, Copy)]
+enum Signs {
+    /// Those of the arc tangent.
+    Alternating,
+    /// Those of the inverse hyperbolic tangent.
+    Equal,
+}
+
 type Result<T> = std::result::Result<T, Failure>;
 
 impl<'s> Fixed<'s> {
@@ -82,11 +91,11 @@ impl<'s> Fixed<'s> {
             doublings += 1;
         }
         let ratio = self.divide(&(&root - &self.one), &(&root + &self.one));
-        Ok(self.arcus(&ratio, false).await? << doublings)
+        Ok(self.arcus(&ratio, Signs::Equal).await? << doublings)
     }
 
-    /// Sums up the series of the arc tangent, or with equal signs that of the inverse hyperbolic tangent.
-    async fn arcus(&mut self, value: &BigInt, alternates: bool) -> Result<BigInt> {
+    /// Sums up the series of the arc tangent, with these signs.
+    async fn arcus(&mut self, value: &BigInt, signs: Signs) -> Result<BigInt> {
         let square = self.multiply(value, value);
         let (mut sum, mut power) = (value.clone(), value.clone());
         let mut count = 1_u64;
@@ -95,7 +104,10 @@ impl<'s> Fixed<'s> {
             power = self.multiply(&power, &square);
             count += 2;
             let term = &power / count;
-            if alternates && count % 4 == 3 { sum -= term } else { sum += term }
+            match signs {
+                Signs::Alternating if count % 4 == 3 => sum -= term,
+                Signs::Alternating | Signs::Equal => sum += term,
+            }
         }
         Ok(sum)
     }
@@ -135,7 +147,7 @@ impl<'s> Fixed<'s> {
             small = self.divide(&small, &(&self.one + root));
             doublings += 1;
         }
-        Ok(self.arcus(&small, true).await? << doublings)
+        Ok(self.arcus(&small, Signs::Alternating).await? << doublings)
     }
 
     /// Returns the sine of a value.

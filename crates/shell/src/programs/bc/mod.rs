@@ -12,7 +12,7 @@ use super::options::{Order, read};
 use crate::bounds::MAX_TEXT;
 use crate::state::{Done, Shell, Stop};
 use crate::streams::Reader;
-use lexer::Lexer;
+use lexer::{Extent, Lexer};
 use machine::{Failure, Machine};
 use parser::{Item, Notice, Parser};
 
@@ -95,16 +95,19 @@ async fn run(shell: &Shell, machine: &mut Machine<'_>, mut sources: Vec<(String,
     let mut text = String::new();
     // Line of the source that the text begins with.
     let mut line = 1;
-    let mut is_whole = false;
+    let mut extent = Extent::Beginning;
     loop {
         // An item is compiled anew with each of its lines.
         shell.step(1 + text.len() as u64 / 64).await?;
         if text.len() > MAX_ITEM {
             return Err(shell.fails("bc", "the item is too long").await);
         }
-        let compiled = if text.is_empty() && !is_whole { None } else { compile(machine, &text, line, is_whole) };
+        let compiled = match extent {
+            Extent::Beginning if text.is_empty() => None,
+            Extent::Beginning | Extent::Whole => compile(machine, &text, line, extent),
+        };
         let Some(compiled) = compiled else {
-            if is_whole {
+            if extent == Extent::Whole {
                 return Ok(0);
             }
             let is_read = match &mut lines {
@@ -115,7 +118,7 @@ async fn run(shell: &Shell, machine: &mut Machine<'_>, mut sources: Vec<(String,
                 continue;
             }
             match sources.pop() {
-                None => is_whole = true,
+                None => extent = Extent::Whole,
                 Some((next, None)) => {
                     shell.say(&format!("File {next} is unavailable.\n")).await;
                     return Ok(1);
@@ -201,8 +204,8 @@ struct Compiled {
 }
 
 /// Compiles the first item of a text; none when it goes on in what has not been read yet.
-fn compile(machine: &mut Machine<'_>, text: &str, line: i64, is_whole: bool) -> Option<Compiled> {
-    let mut parser = Parser::new(Lexer::new(text, line, is_whole), &mut machine.tables);
+fn compile(machine: &mut Machine<'_>, text: &str, line: i64, extent: Extent) -> Option<Compiled> {
+    let mut parser = Parser::new(Lexer::new(text, line, extent), &mut machine.tables);
     let outcome = match parser.item() {
         Ok(item) => Outcome::Item(item),
         Err(parser::Failure::Unfinished) => return None,

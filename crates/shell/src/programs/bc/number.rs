@@ -247,7 +247,8 @@ impl Number {
         let width = (base - 1).to_string().len();
         if !whole.is_zero() {
             for digit in digits_of(&whole, base) {
-                text.push_str(&show_digit(digit, base, width, true));
+                text.push_str(digit_separator(base));
+                text.push_str(&show_digit(digit, base, width));
             }
         }
         if self.scale > 0 {
@@ -257,7 +258,10 @@ impl Number {
             let shown = digits_of(&shifted, base);
             let zeros = std::iter::repeat_n(0, count - shown.len().min(count));
             for (at, digit) in zeros.chain(shown).enumerate() {
-                text.push_str(&show_digit(digit, base, width, at > 0));
+                if at > 0 {
+                    text.push_str(digit_separator(base));
+                }
+                text.push_str(&show_digit(digit, base, width));
             }
         }
         text
@@ -300,10 +304,14 @@ fn fraction_digits(one: &BigUint, base: u32) -> usize {
     count
 }
 
-fn show_digit(digit: u32, base: u32, width: usize, is_spaced: bool) -> String {
+/// Returns what stands before a digit: those of large bases are decimal numbers.
+fn digit_separator(base: u32) -> &'static str {
+    if base <= 16 { "" } else { " " }
+}
+
+fn show_digit(digit: u32, base: u32, width: usize) -> String {
     match base <= 16 {
         true => char::from_digit(digit, 16).unwrap_or('0').to_ascii_uppercase().to_string(),
-        false if is_spaced => format!(" {digit:0width$}"),
         false => format!("{digit:0width$}"),
     }
 }
