@@ -8,8 +8,38 @@ use super::{Failure, Outcome, fatal};
 use crate::programs::ignore::{MAX_PATTERN, matches_name};
 use crate::programs::options::Given;
 
-/// Adds a branch to a text by a format of `for-each-ref`.
-async fn render(text: &mut Rendered<'_>, format: &str, name: &str, id: Id, is_current: bool) -> Outcome<()> {
+/// What becomes of a branch that has the name of the one to make.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SameName {
+    Refuse,
+    Replace,
+}
+
+/// What becomes of a branch whose commits no other one has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unmerged {
+    Refuse,
+    Delete,
+}
+
+/// What becomes of files that have other content than the current commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LocalChanges {
+    /// They stay; where the other commit has other content, too, nothing is done.
+    Protect,
+    /// They get the content of the other commit.
+    Overwrite,
+}
+
+impl LocalChanges {
+    /// Reads `-f` of `checkout` and `switch`.
+    fn of(given: &Given) -> Self {
+        if given.has('f') { Self::Overwrite } else { Self::Protect }
+    }
+}
+
+/// Adds a branch to a text by a format of `for-each-ref`. `head`: mark of the current branch, or of another one.
+async fn render(text: &mut Rendered<'_>, format: &str, name: &str, id: Id, head: &str) -> Outcome<()> {
     let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name);
     let mut rest = format;
     while let Some((plain, after)) = rest.split_once('%') {
@@ -26,7 +56,7 @@ async fn render(text: &mut Rendered<'_>, format: &str, name: &str, id: Id, is_cu
         match field {
             "refname:short" => text.push(short).await?,
             "refname" => text.push(name).await?,
-            "HEAD" => text.push(if is_current { "*" } else { " " }).await?,
+            "HEAD" => text.push(head).await?,
             "objectname:short" => text.push(&id.short()).await?,
             "objectname" => text.push(&id.to_string()).await?,
             field => return fatal(format!("unknown field name: {field}")),
@@ -65,8 +95,9 @@ impl Repository<'_> {
             return self.follow(&branch, upstream).await;
         }
         if given.has('d') || given.has('D') {
+            let unmerged = if given.has('D') || given.has('f') { Unmerged::Delete } else { Unmerged::Refuse };
             for name in operands {
-                self.delete_branch(name, given.has('D') || given.has('f'), current.as_deref()).await?;
+                self.delete_branch(name, unmerged, current.as_deref()).await?;
             }
             return Ok(0);
         }
@@ -76,11 +107,13 @@ impl Repository<'_> {
                 ([new], Some(current)) => (current, *new),
                 _ => return fatal("branch name required"),
             };
-            return self.rename_branch(old, new, given.has('M'), current.as_deref()).await;
+            let same_name = if given.has('M') { SameName::Replace } else { SameName::Refuse };
+            return self.rename_branch(old, new, same_name, current.as_deref()).await;
         }
+        let same_name = if given.has('f') { SameName::Replace } else { SameName::Refuse };
         match (operands.as_slice(), given.has('l')) {
-            ([name], false) => self.create_branch(name, "HEAD", given.has('f')).await,
-            ([name, start], false) => self.create_branch(name, start, given.has('f')).await,
+            ([name], false) => self.create_branch(name, "HEAD", same_name).await,
+            ([name, start], false) => self.create_branch(name, start, same_name).await,
             _ => {
                 let mut text = Rendered::new(self.shell, self.hold(0)?);
                 let mut names = Vec::new();
@@ -97,8 +130,9 @@ impl Repository<'_> {
                         continue;
                     }
                     let is_current = name.starts_with("refs/heads/") && current.as_deref() == Some(&short);
-                    let default = if is_current { "* %(refname:short)" } else { "  %(refname:short)" };
-                    render(&mut text, given.value('φ').unwrap_or(default), name, id, is_current).await?;
+                    let (head, default) =
+                        if is_current { ("*", "* %(refname:short)") } else { (" ", "  %(refname:short)") };
+                    render(&mut text, given.value('φ').unwrap_or(default), name, id, head).await?;
                     if given.has('v') {
                         let subject = self.read_commit(id).await?.message;
                         text.push(&format!(" {} {}", id.short(), subject.lines().next().unwrap_or(""))).await?;
@@ -121,12 +155,12 @@ impl Repository<'_> {
         Ok(false)
     }
 
-    async fn create_branch(&self, name: &str, start: &str, force: bool) -> Outcome<i32> {
+    async fn create_branch(&self, name: &str, start: &str, same_name: SameName) -> Outcome<i32> {
         if !is_name(name) {
             return fatal(format!("'{name}' is not a valid branch name"));
         }
         let full = format!("refs/heads/{name}");
-        if !force && self.reference(&full).await?.is_some() {
+        if same_name == SameName::Refuse && self.reference(&full).await?.is_some() {
             return fatal(format!("a branch named '{name}' already exists"));
         }
         if start == "HEAD" && self.head().await?.is_none() {
@@ -141,7 +175,7 @@ impl Repository<'_> {
         Ok(0)
     }
 
-    async fn delete_branch(&self, name: &str, force: bool, current: Option<&str>) -> Outcome<()> {
+    async fn delete_branch(&self, name: &str, unmerged: Unmerged, current: Option<&str>) -> Outcome<()> {
         let full = format!("refs/heads/{name}");
         let Some(id) = self.reference(&full).await?.filter(|_| is_name(name)) else {
             return Err(Failure::Error(format!("branch '{name}' not found")));
@@ -150,7 +184,7 @@ impl Repository<'_> {
             let place = self.work_tree.clone().unwrap_or_default();
             return Err(Failure::Error(format!("cannot delete branch '{name}' used by worktree at '{place}'")));
         }
-        if !force {
+        if unmerged == Unmerged::Refuse {
             let merged = match self.head().await? {
                 Some(head) => self.ancestors(head).await?.ids.contains(&id),
                 None => true,
@@ -168,12 +202,12 @@ impl Repository<'_> {
         Ok(())
     }
 
-    async fn rename_branch(&self, old: &str, new: &str, force: bool, current: Option<&str>) -> Outcome<i32> {
+    async fn rename_branch(&self, old: &str, new: &str, same_name: SameName, current: Option<&str>) -> Outcome<i32> {
         let (from, to) = (format!("refs/heads/{old}"), format!("refs/heads/{new}"));
         if !is_name(old) || !is_name(new) {
             return fatal(format!("'{new}' is not a valid branch name"));
         }
-        if !force && self.reference(&to).await?.is_some() {
+        if same_name == SameName::Refuse && self.reference(&to).await?.is_some() {
             return fatal(format!("a branch named '{new}' already exists"));
         }
         match self.reference(&from).await? {
@@ -285,8 +319,8 @@ impl Repository<'_> {
                 return fatal(format!("a branch named '{name}' already exists"));
             }
             let id = self.resolve_commit(start).await?;
-            self.move_files(id, given.has('f')).await?;
-            self.create_branch(name, start, true).await?;
+            self.move_files(id, LocalChanges::of(given)).await?;
+            self.create_branch(name, start, SameName::Replace).await?;
         }
         self.point_head(&format!("ref: refs/heads/{name}")).await?;
         self.say_unless_quiet(given, &format!("Switched to a new branch '{name}'\n")).await;
@@ -301,7 +335,7 @@ impl Repository<'_> {
                 self.say_unless_quiet(given, &format!("Already on '{name}'\n")).await;
                 return Ok(0);
             }
-            self.move_files(id, given.has('f')).await?;
+            self.move_files(id, LocalChanges::of(given)).await?;
             self.point_head(&format!("ref: {full}")).await?;
             self.say_unless_quiet(given, &format!("Switched to branch '{name}'\n")).await;
             return Ok(0);
@@ -316,7 +350,7 @@ impl Repository<'_> {
             }
             Err(failure) => return Err(failure),
         };
-        self.move_files(id, given.has('f')).await?;
+        self.move_files(id, LocalChanges::of(given)).await?;
         self.point_head(&id.to_string()).await?;
         let subject = self.read_commit(id).await?.message;
         let told = format!("HEAD is now at {} {}\n", id.short(), subject.lines().next().unwrap_or(""));
@@ -335,10 +369,10 @@ impl Repository<'_> {
     }
 
     /// Replaces the files of the current commit by those of another one; what was changed beside it stays, or refuses.
-    pub(super) async fn move_files(&self, id: Id, force: bool) -> Outcome<()> {
+    pub(super) async fn move_files(&self, id: Id, local: LocalChanges) -> Outcome<()> {
         let new = self.files_of(Some(id)).await?;
         let mut index = self.read_index().await?;
-        if force {
+        if local == LocalChanges::Overwrite {
             return self.replace_files(&index.entries, &new.entries).await;
         }
         let old = self.files_of(self.head().await?).await?;

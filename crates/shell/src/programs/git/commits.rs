@@ -42,6 +42,13 @@ enum Style {
     Separated(String),
 }
 
+/// Names of branches and tags after a commit (`--decorate`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decoration {
+    Short,
+    No,
+}
+
 impl<'s> Repository<'s> {
     /// Returns name, address and time of who acts as `AUTHOR` or `COMMITTER`.
     pub(super) async fn signature(&self, role: &str) -> Outcome<String> {
@@ -215,11 +222,15 @@ impl<'s> Repository<'s> {
         Ok(text)
     }
 
-    /// Returns the names of commits, if they are shown.
-    async fn decorations(&self, style: &Style, decorates: bool) -> Outcome<Decorations> {
+    fn default_decoration(&self) -> Decoration {
+        if self.shell.shared.terminal.is_some() { Decoration::Short } else { Decoration::No }
+    }
+
+    /// Returns the names of commits, if they are shown. `default`: for styles that are no formats.
+    async fn decorations(&self, style: &Style, default: Decoration) -> Outcome<Decorations> {
         let mut decorations = Decorations { by_id: HashMap::new(), held: self.hold(0)? };
         let is_needed = match style {
-            Style::Long | Style::Oneline(_) => decorates,
+            Style::Long | Style::Oneline(_) => default == Decoration::Short,
             Style::Lines(format) | Style::Separated(format) => format.contains("%d") || format.contains("%D"),
         };
         if !is_needed {
@@ -375,8 +386,12 @@ impl<'s> Repository<'s> {
         if given.has('r') {
             shown.reverse();
         }
-        let decorates = (given.has('d') || self.shell.shared.terminal.is_some()) && !given.has('D');
-        let names = self.decorations(&style, decorates).await?;
+        let decoration = match given.has('D') {
+            true => Decoration::No,
+            false if given.has('d') => Decoration::Short,
+            false => self.default_decoration(),
+        };
+        let names = self.decorations(&style, decoration).await?;
         for (at, id) in shown.into_iter().enumerate() {
             if at > 0 && matches!(style, Style::Long | Style::Separated(_)) {
                 self.print("\n").await?;
@@ -447,7 +462,7 @@ impl<'s> Repository<'s> {
         let id = self.resolve_commit(revision).await?;
         let commit = self.read_commit(id).await?;
         let style = self.style(&given)?;
-        let names = self.decorations(&style, self.shell.shared.terminal.is_some()).await?;
+        let names = self.decorations(&style, self.default_decoration()).await?;
         let paths = Operands::default();
         let changes = (!given.has('s')).then_some((&given, &paths));
         self.show_commit(id, &commit, &style, &names, changes).await?;

@@ -1,8 +1,10 @@
 //! Subcommands for other repositories, which are directories of the sandbox: `remote`, `clone`, `fetch`, `push`, `pull`,
 //! `merge`.
 
+use super::branches::LocalChanges;
 use super::objects::Id;
 use super::repository::{Repository, is_name, is_repository};
+use super::settings::Layout;
 use super::{Failure, Git, Outcome, fatal};
 use crate::programs::options::Given;
 use crate::state::absolute;
@@ -75,7 +77,8 @@ impl<'s> Git<'s> {
             None => source.current_branch().await?.filter(|name| is_name(name)).unwrap_or_else(|| "master".to_owned()),
         };
         let git_dir = if given.has('B') { path.clone() } else { format!("{path}/.git") };
-        let new = self.create(&git_dir, given.has('B'), &branch).await?;
+        let layout = if given.has('B') { Layout::Bare } else { Layout::WorkTree };
+        let new = self.create(&git_dir, layout, &branch).await?;
         let address = if url.contains("://") { url.clone() } else { absolute(&self.cwd, url) };
         if given.has('B') {
             for (name, id) in &source.references("refs/").await?.by_name {
@@ -392,7 +395,7 @@ impl<'s> Repository<'s> {
                 return fatal("Not possible to fast-forward, aborting. (Histories that diverge can't be merged here.)");
             }
         }
-        self.move_files(id, false).await?;
+        self.move_files(id, LocalChanges::Protect).await?;
         self.keep_head(head).await?;
         self.move_head(id).await?;
         let from = head.map_or(String::new(), |head| format!("{}..", head.short()));

@@ -21,6 +21,15 @@ pub(super) fn check_settings(path: &str, text: &str) -> Outcome<()> {
     Ok(())
 }
 
+/// Directories of a new repository.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// That of its objects and references alone (`--bare`).
+    Bare,
+    /// A work tree, with that one in it.
+    WorkTree,
+}
+
 impl<'s> Git<'s> {
     pub(super) async fn init(&self, arguments: &[String]) -> Outcome<i32> {
         let long = [("bare", 'B'), ("initial-branch", 'b'), ("quiet", 'q')];
@@ -32,7 +41,8 @@ impl<'s> Git<'s> {
         };
         let git_dir = if given.has('B') { path } else { absolute(&path, ".git") };
         let again = is_repository(self.shell, &git_dir);
-        self.create(&git_dir, given.has('B'), &branch).await?;
+        let layout = if given.has('B') { Layout::Bare } else { Layout::WorkTree };
+        self.create(&git_dir, layout, &branch).await?;
         if given.has('q') {
             return Ok(0);
         }
@@ -41,7 +51,8 @@ impl<'s> Git<'s> {
     }
 
     /// Makes a repository, or what is missing of it.
-    pub(super) async fn create(&self, git_dir: &str, is_bare: bool, branch: &str) -> Outcome<Repository<'s>> {
+    pub(super) async fn create(&self, git_dir: &str, layout: Layout, branch: &str) -> Outcome<Repository<'s>> {
+        let is_bare = layout == Layout::Bare;
         if !is_name(branch) {
             return fatal(format!("invalid initial branch name: '{branch}'"));
         }
