@@ -56,7 +56,7 @@ impl Repository<'_> {
                 let is_directory = entry.kind == FileKind::Directory;
                 let ignored = ignored
                     || (!matches!(looked, Looked::Ignored)
-                        && self.is_ignored(&rules, &path, is_directory, &mut pace).await?);
+                        && self.is_ignored(&rules, &path, entry.kind, &mut pace).await?);
                 if is_directory {
                     let below = format!("{path}/");
                     let has_tracked =
@@ -88,10 +88,10 @@ impl Repository<'_> {
     }
 
     /// Returns whether the last rule that is about a path says that it is ignored.
-    async fn is_ignored(&self, rules: &[Rule], path: &str, is_directory: bool, pace: &mut Pace) -> Outcome<bool> {
+    async fn is_ignored(&self, rules: &[Rule], path: &str, kind: FileKind, pace: &mut Pace) -> Outcome<bool> {
         for rule in rules.iter().rev() {
             self.shell.count_paced(pace).await?;
-            if rule.is_about(path, is_directory) {
+            if rule.is_about(path, kind) {
                 return Ok(!rule.is_negated);
             }
         }
@@ -123,8 +123,9 @@ impl Repository<'_> {
                     (directory.to_owned(), rules, is_below)
                 }
             };
-            let is_directory = self.shell.is_directory(&self.absolute(&path)?);
-            if is_below || self.is_ignored(&rules, &path, is_directory, &mut pace).await? {
+            // One that is missing is taken for a file.
+            let kind = self.shell.stat(&self.absolute(&path)?).map_or(FileKind::File, |entry| entry.kind);
+            if is_below || self.is_ignored(&rules, &path, kind, &mut pace).await? {
                 found.push(operand.as_str());
             }
             known = Some((directory.to_owned(), rules, is_below));
@@ -140,7 +141,8 @@ impl Repository<'_> {
         let ends = [0].into_iter().chain(directory.match_indices('/').map(|(at, _)| at + 1));
         for end in ends {
             let above = &directory[..end];
-            is_ignored |= end > 0 && self.is_ignored(&rules, above.trim_end_matches('/'), true, pace).await?;
+            is_ignored |=
+                end > 0 && self.is_ignored(&rules, above.trim_end_matches('/'), FileKind::Directory, pace).await?;
             self.read_rules(&self.absolute(&format!("{above}.gitignore"))?, above, &mut rules).await?;
         }
         Ok((rules, is_ignored))

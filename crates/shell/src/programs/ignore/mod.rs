@@ -4,7 +4,7 @@ mod pattern;
 
 pub(super) use pattern::{MAX_PATTERN, matches_name, matches_path};
 
-use proofbox_vfs::MAX_PATH;
+use proofbox_vfs::{FileKind, MAX_PATH};
 
 /// Rules of one `.gitignore`, and the number of all that are looked at for a path.
 pub(super) const MAX_RULES: usize = 500;
@@ -48,10 +48,10 @@ impl Rule {
     }
 
     /// Returns whether the rule is about a path.
-    pub(super) fn is_about(&self, path: &str, is_directory: bool) -> bool {
+    pub(super) fn is_about(&self, path: &str, kind: FileKind) -> bool {
         let Some(inner) = path.strip_prefix(self.directory.as_str()) else { return false };
         let name = path.rsplit('/').next().unwrap_or(path);
-        (is_directory || !self.needs_directory)
+        (kind == FileKind::Directory || !self.needs_directory)
             && match self.is_path {
                 true => matches_path(&self.pattern, inner),
                 false => matches_name(self.pattern.as_bytes(), name.as_bytes()),

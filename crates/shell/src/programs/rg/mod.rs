@@ -81,8 +81,8 @@ async fn run(shell: &mut Shell, arguments: &[String]) -> Done {
             Err(why) => return fail(shell, &why).await,
         },
     };
-    let is_implied = operands.is_empty();
-    if is_implied {
+    walk.is_implied = operands.is_empty();
+    if walk.is_implied {
         let reads_input = !lists && shell.streams.stdin.has_input() && !given.has_stdin_patterns();
         operands.push(if reads_input { "-" } else { "." }.to_owned());
     }
@@ -94,7 +94,7 @@ async fn run(shell: &mut Shell, arguments: &[String]) -> Done {
         || operands.len() > 1 || (operands[0] != "-" && shell.is_directory(&operands[0])),
         |(last, _)| last != "no-filename",
     );
-    let (files, _held) = walk.files(shell, &given, &operands, is_implied).await?;
+    let (files, _held) = walk.files(shell, &given, &operands).await?;
     for file in &files {
         shell.step(1).await?;
         search.visit(shell, file).await?;
@@ -102,7 +102,7 @@ async fn run(shell: &mut Shell, arguments: &[String]) -> Done {
             return Ok(0);
         }
     }
-    if files.is_empty() && is_implied && !lists {
+    if files.is_empty() && walk.is_implied && !lists {
         shell.error("rg", NOTHING_SEARCHED).await;
         return Ok(FAILURE);
     }
@@ -175,15 +175,27 @@ async fn patterns(
     Ok(Ok(patterns))
 }
 
+/// What the patterns are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    /// Texts that are looked for as they are (`--fixed-strings`).
+    Literal,
+    Expression,
+}
+
 /// Makes one expression of all patterns. Err: what is wrong with it.
 fn compile(given: &Given, patterns: &[String]) -> Result<Regular, String> {
-    let is_plain = given.has("fixed-strings");
-    if patterns.iter().any(|pattern| if is_plain { pattern.contains('\n') } else { names_newline(pattern) }) {
+    let syntax = if given.has("fixed-strings") { Syntax::Literal } else { Syntax::Expression };
+    let has_newline = |pattern: &String| match syntax {
+        Syntax::Literal => pattern.contains('\n'),
+        Syntax::Expression => names_newline(pattern),
+    };
+    if patterns.iter().any(has_newline) {
         return Err(NEWLINE.to_owned());
     }
-    let expression = |pattern: &String| match is_plain {
-        true => format!("(?:{})", regex::escape(pattern)),
-        false => format!("(?:{pattern})"),
+    let expression = |pattern: &String| match syntax {
+        Syntax::Literal => format!("(?:{})", regex::escape(pattern)),
+        Syntax::Expression => format!("(?:{pattern})"),
     };
     let mut joined = patterns.iter().map(expression).collect::<Vec<_>>().join("|");
     if patterns.is_empty() {
@@ -197,7 +209,7 @@ fn compile(given: &Given, patterns: &[String]) -> Result<Regular, String> {
     }
     let case = match given.last_of(&["ignore-case", "case-sensitive", "smart-case"]) {
         Some(("ignore-case", _)) => Case::Insensitive,
-        Some(("smart-case", _)) if patterns.iter().all(|pattern| is_small(pattern, is_plain)) => Case::Insensitive,
+        Some(("smart-case", _)) if patterns.iter().all(|pattern| is_small(pattern, syntax)) => Case::Insensitive,
         _ => Case::Sensitive,
     };
     Regular::compile(&joined, case).map_err(|error| match error {
@@ -222,18 +234,19 @@ fn names_newline(pattern: &str) -> bool {
 }
 
 /// Returns whether a pattern has letters of its own, none of them a capital.
-fn is_small(pattern: &str, is_plain: bool) -> bool {
+fn is_small(pattern: &str, syntax: Syntax) -> bool {
+    let is_expression = syntax == Syntax::Expression;
     let mut has_literal = false;
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
         match c {
-            '\\' if !is_plain => {
+            '\\' if is_expression => {
                 // The name of a class is no letter of the pattern.
                 if matches!(characters.next(), Some('p' | 'P')) && characters.clone().next() == Some('{') {
                     characters.by_ref().find(|c| *c == '}');
                 }
             }
-            '.' | '^' | '$' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' if !is_plain => {}
+            '.' | '^' | '$' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' if is_expression => {}
             c if c.is_uppercase() => return false,
             _ => has_literal = true,
         }

@@ -193,13 +193,12 @@ impl Search {
                 return Ok(());
             }
         };
-        let skips = self.binary_files == BinaryFiles::Skip && !file.is_operand;
-        if zero.is_some() && skips {
+        if zero.is_some() && self.skips_binary(file) {
             self.found |= self.mode == Mode::PathWithoutMatch;
             return Ok(());
         }
         let mut progress = Progress { zero, ..Progress::default() };
-        self.search_lines(shell, regular, file, reader, skips, &mut progress).await?;
+        self.search_lines(shell, regular, file, reader, &mut progress).await?;
         match self.mode {
             Mode::Count | Mode::CountMatches => {
                 let is_count = self.mode == Mode::Count;
@@ -219,6 +218,11 @@ impl Search {
             Mode::Path | Mode::Lines | Mode::PathWithMatch | Mode::PathWithoutMatch => {}
         }
         Ok(())
+    }
+
+    /// Returns whether a file is left out when it turns out to be binary.
+    fn skips_binary(&self, file: &Found) -> bool {
+        self.binary_files == BinaryFiles::Skip && !file.is_operand
     }
 
     /// Opens a file; the offset of the first zero byte at its beginning, when that matters.
@@ -243,7 +247,6 @@ impl Search {
         regular: &Regular,
         file: &Found,
         reader: Reader,
-        skips: bool,
         progress: &mut Progress,
     ) -> Result<(), Stop> {
         let mut lines = Lines::new(shell, reader)?;
@@ -262,7 +265,7 @@ impl Search {
                 && let Some(at) = text.iter().position(|byte| *byte == 0)
             {
                 progress.zero = Some(line.offset + at as u64);
-                if skips {
+                if self.skips_binary(file) {
                     return self.warn_of_binary(shell, file, progress).await;
                 }
             }

@@ -73,6 +73,8 @@ pub(super) struct Walk {
     sort: SortKey,
     is_reversed: bool,
     explicit_rules: Vec<Rule>,
+    /// True where no operand is given: paths are shown without the one that is searched.
+    pub(super) is_implied: bool,
     pub(super) failed: bool,
 }
 
@@ -116,6 +118,7 @@ impl Walk {
             sort,
             is_reversed,
             explicit_rules: Vec::new(),
+            is_implied: false,
             failed: false,
         };
         let here = with_slash(&shell.cwd);
@@ -137,7 +140,6 @@ impl Walk {
         shell: &Shell,
         given: &Given,
         operands: &[String],
-        is_implied: bool,
     ) -> Result<(Vec<Found>, Held), Stop> {
         let mut held = shell.shared.used.hold(0).ok_or(Stop::Failed(2))?;
         for (_, path) in given.all_of(&["ignore-file"]) {
@@ -164,7 +166,7 @@ impl Walk {
                 }
             };
             if entry.kind == FileKind::Directory {
-                let name = if is_implied { "" } else { operand.as_str() };
+                let name = if self.is_implied { "" } else { operand.as_str() };
                 self.descend(shell, given, operand, name, &mut files, &mut held).await?;
                 if self.is_reversed && matches!(self.sort, SortKey::Path) {
                     files[first..].reverse();
@@ -248,15 +250,15 @@ impl Walk {
                     }
                 }
                 let full = format!("{directory}{}", entry.name);
-                let is_directory = entry.kind == FileKind::Directory;
                 if matches!(entry.kind, FileKind::Device | FileKind::NamedPipe)
-                    || !self.wants(shell, &mut rules, &full, is_directory).await?
+                    || !self.wants(shell, &mut rules, &full, entry.kind).await?
                 {
                     continue;
                 }
                 if !held.grow(2 * path.len() + name.len() + full.len() + 300) {
                     return Err(shell.fails("rg", "memory exhausted").await);
                 }
+                let is_directory = entry.kind == FileKind::Directory;
                 open.push((path, name, full, (!is_directory).then_some(entry), depth + 1));
             }
         }
@@ -272,17 +274,17 @@ impl Walk {
     }
 
     /// Returns whether an entry below a directory is searched.
-    async fn wants(&self, shell: &Shell, rules: &mut Rules, full: &str, is_directory: bool) -> Result<bool, Stop> {
-        let by_globs = self.decide_by_globs(shell, rules, full, is_directory).await?;
+    async fn wants(&self, shell: &Shell, rules: &mut Rules, full: &str, kind: FileKind) -> Result<bool, Stop> {
+        let by_globs = self.decide_by_globs(shell, rules, full, kind).await?;
         if by_globs != Decision::None {
             return Ok(by_globs == Decision::Keep);
         }
-        let by_rules = rules.decide(shell, full, is_directory, self).await?;
+        let by_rules = rules.decide(shell, full, kind, self).await?;
         if by_rules == Decision::Ignore {
             return Ok(false);
         }
         let name = full.rsplit('/').next().unwrap_or(full);
-        let by_types = if is_directory { Decision::None } else { self.decide_by_types(name) };
+        let by_types = if kind == FileKind::Directory { Decision::None } else { self.decide_by_types(name) };
         if by_types == Decision::Ignore {
             return Ok(false);
         }
@@ -295,7 +297,7 @@ impl Walk {
         shell: &Shell,
         rules: &mut Rules,
         full: &str,
-        is_directory: bool,
+        kind: FileKind,
     ) -> Result<Decision, Stop> {
         if self.globs.is_empty() {
             return Ok(Decision::None);
@@ -312,12 +314,12 @@ impl Walk {
                 }
                 false => path.clone(),
             };
-            if glob.rule.is_about(&text, is_directory) {
+            if glob.rule.is_about(&text, kind) {
                 return Ok(if glob.rule.is_negated { Decision::Ignore } else { Decision::Keep });
             }
         }
         let has_wanted = self.globs.iter().any(|glob| !glob.rule.is_negated);
-        Ok(if has_wanted && !is_directory { Decision::Ignore } else { Decision::None })
+        Ok(if has_wanted && kind != FileKind::Directory { Decision::Ignore } else { Decision::None })
     }
 
     fn decide_by_types(&self, name: &str) -> Decision {
@@ -392,20 +394,20 @@ impl Rules {
     }
 
     /// Returns what the files of rules say about a path.
-    async fn decide(&mut self, shell: &Shell, path: &str, is_directory: bool, walk: &Walk) -> Result<Decision, Stop> {
+    async fn decide(&mut self, shell: &Shell, path: &str, kind: FileKind, walk: &Walk) -> Result<Decision, Stop> {
         let above = path.rfind('/').map_or("", |slash| &path[..=slash]);
         let repository = self.repositories.iter().rfind(|top| above.starts_with(top.as_str()));
         let count: usize = self.by_kind.iter().map(Vec::len).sum();
         shell.step(count as u64 / 8).await?;
-        for (kind, rules) in self.by_kind.iter().chain([&walk.explicit_rules]).enumerate() {
-            let is_of_git = (FIRST_OF_GIT..RULE_FILES.len()).contains(&kind);
+        for (index, rules) in self.by_kind.iter().chain([&walk.explicit_rules]).enumerate() {
+            let is_of_git = (FIRST_OF_GIT..RULE_FILES.len()).contains(&index);
             if is_of_git && walk.requires_git && repository.is_none() {
                 continue;
             }
             for rule in rules.iter().rev() {
                 shell.count_paced(&mut self.pace).await?;
                 let is_outside = is_of_git && repository.is_some_and(|top| !rule.directory.starts_with(top.as_str()));
-                if !is_outside && rule.is_about(path, is_directory) {
+                if !is_outside && rule.is_about(path, kind) {
                     return Ok(if rule.is_negated { Decision::Keep } else { Decision::Ignore });
                 }
             }
