@@ -109,6 +109,13 @@ fn suffix_at(word: &str) -> Option<usize> {
     word.rfind('.').filter(|dot| *dot >= directory_of(word).len())
 }
 
+/// Words that a filter keeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Matches,
+    Others,
+}
+
 impl Make<'_> {
     /// Makes a new text of each word.
     async fn map_words(&mut self, text: &str, map: impl Fn(&str) -> Option<String>) -> Result<String> {
@@ -141,13 +148,14 @@ impl Make<'_> {
         .await
     }
 
-    /// Returns the words that match one of the patterns, or those that match none.
-    async fn filter(&mut self, patterns: &str, text: &str, keeps: bool) -> Result<String> {
+    /// Returns the words that match one of the patterns, or the others.
+    async fn filter(&mut self, patterns: &str, text: &str, keep: Keep) -> Result<String> {
         let patterns: Vec<Pattern<'_>> = patterns.split_whitespace().map(Pattern::new).collect();
         let mut kept = Vec::new();
         for word in text.split_whitespace() {
             self.shell.step(1 + patterns.len() as u64 / 64).await?;
-            if patterns.iter().any(|pattern| pattern.stem(word).is_some()) == keeps {
+            let matches = patterns.iter().any(|pattern| pattern.stem(word).is_some());
+            if matches == (keep == Keep::Matches) {
                 kept.push(word);
             }
         }
@@ -216,8 +224,8 @@ impl Make<'_> {
             "patsubst" => self.replace_words(first, second, third).await,
             "strip" => self.map_words(first, |word| Some(word.to_owned())).await,
             "findstring" => Ok(if second.contains(first) { first.to_owned() } else { String::new() }),
-            "filter" => self.filter(first, second, true).await,
-            "filter-out" => self.filter(first, second, false).await,
+            "filter" => self.filter(first, second, Keep::Matches).await,
+            "filter-out" => self.filter(first, second, Keep::Others).await,
             "sort" => {
                 self.shell.step(first.len() as u64 / 64).await?;
                 let mut words: Vec<&str> = first.split_whitespace().collect();

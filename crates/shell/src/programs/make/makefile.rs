@@ -50,6 +50,21 @@ struct Reader<'t> {
     rule: Option<OpenRule>,
 }
 
+impl Reader<'_> {
+    /// Returns whether lines count here: every condition around them holds.
+    fn counts(&self) -> bool {
+        self.conditions.iter().all(|condition| condition.holds)
+    }
+}
+
+/// What becomes of a makefile that includes one which is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MissingFile {
+    Fails,
+    /// It is read on (`-include`).
+    Ignored,
+}
+
 /// Lines of a text, each with its number. A backslash at the end of one joins the next.
 struct LogicalLines<'t> {
     /// Text that is left; none at the end.
@@ -256,7 +271,7 @@ impl Make<'_> {
     }
 
     async fn read_line(&mut self, reader: &mut Reader<'_>, number: usize, line: &str) -> Result<()> {
-        let counts = reader.conditions.iter().all(|condition| condition.holds);
+        let counts = reader.counts();
         if let Some(recipe) = line.strip_prefix('\t') {
             match &mut reader.rule {
                 _ if !counts => return Ok(()),
@@ -276,7 +291,7 @@ impl Make<'_> {
             return Ok(());
         }
         if matches!(word, "ifeq" | "ifneq" | "ifdef" | "ifndef" | "else" | "endif") {
-            return self.read_condition(reader, word, rest.trim_end(), counts).await;
+            return self.read_condition(reader, word, rest.trim_end()).await;
         }
         if !counts {
             return Ok(());
@@ -292,7 +307,8 @@ impl Make<'_> {
         match word {
             "include" | "-include" | "sinclude" => {
                 self.close_rule(reader)?;
-                self.include(rest, word == "include").await
+                let missing = if word == "include" { MissingFile::Fails } else { MissingFile::Ignored };
+                self.include(rest, missing).await
             }
             "export" | "unexport" => self.export(word == "export", rest).await,
             "undefine" => {
@@ -326,7 +342,7 @@ impl Make<'_> {
         Ok(())
     }
 
-    async fn read_condition(&mut self, reader: &mut Reader<'_>, word: &str, rest: &str, counts: bool) -> Result<()> {
+    async fn read_condition(&mut self, reader: &mut Reader<'_>, word: &str, rest: &str) -> Result<()> {
         match word {
             "endif" => match reader.conditions.pop() {
                 Some(_) => Ok(()),
@@ -353,7 +369,7 @@ impl Make<'_> {
                 if reader.conditions.len() >= MAX_CONDITIONS {
                     return self.fatal("conditions are nested too deeply");
                 }
-                let holds = counts && self.test_condition(word, rest).await?;
+                let holds = reader.counts() && self.test_condition(word, rest).await?;
                 reader.conditions.push(Condition { holds, has_held: holds, has_else: false });
                 Ok(())
             }
@@ -420,7 +436,7 @@ impl Make<'_> {
         self.assign(&Assignment { name, operator, value, origin, is_exported }).await
     }
 
-    async fn include(&mut self, rest: &str, is_needed: bool) -> Result<()> {
+    async fn include(&mut self, rest: &str, missing: MissingFile) -> Result<()> {
         let files = self.expand(rest).await?;
         for file in files.split_whitespace() {
             self.shell.step(1).await?;
@@ -433,7 +449,7 @@ impl Make<'_> {
                 for directory in self.include_directories.clone() {
                     is_read = is_read || self.read_file(&format!("{directory}/{path}")).await?;
                 }
-                if !is_read && is_needed {
+                if !is_read && missing == MissingFile::Fails {
                     let what = format!("{}{path}: No such file or directory\n", self.place());
                     self.shell.say(&what).await;
                     self.position = None;
