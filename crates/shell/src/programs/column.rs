@@ -29,7 +29,8 @@ pub(super) async fn column(shell: &mut Shell, arguments: &[String]) -> Done {
     let lines = lines.iter().map(String::as_str).filter(|line| given.has('L') || !line.trim().is_empty());
     if !given.has('t') {
         let width = given.value('c').and_then(|width| width.parse().ok()).unwrap_or(WIDTH);
-        fill(shell, &lines.collect::<Vec<_>>(), width, given.has('x')).await?;
+        let filled = if given.has('x') { Filled::Rows } else { Filled::Columns };
+        fill(shell, &lines.collect::<Vec<_>>(), width, filled).await?;
         return Ok(all.status);
     }
     let divide = |line: &str| -> Vec<String> {
@@ -98,8 +99,15 @@ async fn pad(shell: &Shell, out: &mut String, count: usize) -> Result<(), Stop> 
     Ok(())
 }
 
+/// What entries fill one after the other.
+#[derive(Clone, Copy)]
+enum Filled {
+    Rows,
+    Columns,
+}
+
 /// Writes entries in as many columns as fit.
-async fn fill(shell: &Shell, entries: &[&str], width: usize, by_rows: bool) -> Result<(), Stop> {
+async fn fill(shell: &Shell, entries: &[&str], width: usize, filled: Filled) -> Result<(), Stop> {
     let longest = entries.iter().map(|entry| entry.chars().count()).max().unwrap_or(0);
     // Columns begin at tab stops.
     let column = (longest / 8 + 1) * 8;
@@ -109,7 +117,10 @@ async fn fill(shell: &Shell, entries: &[&str], width: usize, by_rows: bool) -> R
         let mut out = String::new();
         let mut shown = 0;
         for at in 0..count {
-            let index = if by_rows { row * count + at } else { at * rows + row };
+            let index = match filled {
+                Filled::Rows => row * count + at,
+                Filled::Columns => at * rows + row,
+            };
             let Some(entry) = entries.get(index) else { break };
             while shown < at * column {
                 out.push('\t');

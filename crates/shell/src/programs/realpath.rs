@@ -21,6 +21,14 @@ enum Existing {
     Any,
 }
 
+/// What becomes of the links on a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    Follow,
+    /// They stay parts of it (`-s`).
+    Keep,
+}
+
 /// Runs `realpath` or `readlink`.
 pub(super) async fn realpath(shell: &mut Shell, who: &str, arguments: &[String]) -> Done {
     let is_readlink = who == "readlink";
@@ -56,10 +64,11 @@ pub(super) async fn realpath(shell: &mut Shell, who: &str, arguments: &[String])
         None => Some(Existing::AllButLast),
     };
     let (base, start) = (given.value('b'), given.value('r').or_else(|| given.value('b')));
-    let canonical_option =
-        |shell: &Shell, path: Option<&str>| path.and_then(|path| canonical(shell, path, Existing::Any, false).ok());
+    let canonical_option = |shell: &Shell, path: Option<&str>| {
+        path.and_then(|path| canonical(shell, path, Existing::Any, Links::Follow).ok())
+    };
     let (base, start) = (canonical_option(shell, base), canonical_option(shell, start));
-    let by_text = !is_readlink && given.has('s');
+    let links = if !is_readlink && given.has('s') { Links::Keep } else { Links::Follow };
     let tells = if is_readlink { given.has('v') } else { !given.has('q') };
     let end = match given.has('z') {
         true => "\0",
@@ -70,7 +79,7 @@ pub(super) async fn realpath(shell: &mut Shell, who: &str, arguments: &[String])
     for name in &given.operands {
         shell.step(1).await?;
         let found = match existing {
-            Some(existing) => canonical(shell, name, existing, by_text),
+            Some(existing) => canonical(shell, name, existing, links),
             None => match shell.lstat(name) {
                 Ok(entry) => entry.link_target.ok_or("Invalid argument"),
                 Err(error) => Err(reason(&error)),
@@ -96,8 +105,8 @@ pub(super) async fn realpath(shell: &mut Shell, who: &str, arguments: &[String])
     Ok(status)
 }
 
-/// Follows every link on a path, `..` after the links before it. `by_text`: follows none.
-fn canonical(shell: &Shell, name: &str, existing: Existing, by_text: bool) -> Result<String, &'static str> {
+/// Makes a path canonical, with `..` after the links before it.
+fn canonical(shell: &Shell, name: &str, existing: Existing, links: Links) -> Result<String, &'static str> {
     if name.is_empty() {
         return Err(describe(Fault::NotFound));
     }
@@ -108,7 +117,7 @@ fn canonical(shell: &Shell, name: &str, existing: Existing, by_text: bool) -> Re
     rest.extend(components(name));
     let mut needs_directory = name.ends_with('/');
     let tree = lock(&shell.tree);
-    let (mut path, mut links) = (String::new(), 0);
+    let (mut path, mut followed) = (String::new(), 0);
     while let Some(component) = rest.pop_front() {
         if component == ".." {
             path.truncate(path.rfind('/').unwrap_or(0));
@@ -123,9 +132,9 @@ fn canonical(shell: &Shell, name: &str, existing: Existing, by_text: bool) -> Re
             Err(error) => return Err(reason(&error)),
         };
         match entry.link_target {
-            Some(target) if !by_text => {
-                links += 1;
-                if links > MAX_LINKS {
+            Some(target) if links == Links::Follow => {
+                followed += 1;
+                if followed > MAX_LINKS {
                     return Err(describe(Fault::LinkLoop));
                 }
                 path.truncate(if target.starts_with('/') { 0 } else { parent });
@@ -134,7 +143,7 @@ fn canonical(shell: &Shell, name: &str, existing: Existing, by_text: bool) -> Re
                     rest.push_front(component);
                 }
             }
-            _ if entry.kind == FileKind::Directory || existing == Existing::Any || by_text => {}
+            _ if entry.kind == FileKind::Directory || existing == Existing::Any || links == Links::Keep => {}
             _ if rest.is_empty() && !needs_directory => {}
             _ => return Err(describe(Fault::NotADirectory)),
         }

@@ -163,7 +163,8 @@ impl Dump {
                 (false, columns) => bytes.len() / columns * columns,
             };
             for line in bytes[..whole].chunks(self.columns) {
-                self.line(offset, line, offset == start, &mut out);
+                let separator: &[u8] = if offset == start { b"  " } else { b",\n  " };
+                self.line(offset, line, separator, &mut out);
                 offset += line.len() as u64;
             }
             bytes.drain(..whole);
@@ -187,7 +188,8 @@ impl Dump {
         shell.write(writer, "xxd", end.as_bytes()).await
     }
 
-    fn line(&self, offset: u64, line: &[u8], first: bool, out: &mut Vec<u8>) {
+    /// Adds a line. `separator`: what stands before it in an array.
+    fn line(&self, offset: u64, line: &[u8], separator: &[u8], out: &mut Vec<u8>) {
         let digits = |byte: u8| match (self.style, self.upper) {
             (Style::Binary, _) => format!("{byte:08b}"),
             (_, true) => format!("{byte:02X}"),
@@ -199,7 +201,7 @@ impl Dump {
                 out.extend((self.columns != usize::MAX).then_some(b'\n'));
             }
             Style::Array => {
-                out.extend(if first { &b"  "[..] } else { b",\n  " });
+                out.extend(separator);
                 let values: Vec<String> = line.iter().map(|byte| format!("0x{}", digits(*byte))).collect();
                 out.extend(values.join(", ").bytes());
             }

@@ -361,7 +361,11 @@ impl Comparison {
             Style::Plain => hunks::write_plain(shell, &texts, &found).await,
             Style::SideBySide { width } => {
                 let columns = side_by_side::Columns::new(width);
-                columns.write(shell, &texts, &found, self.given.has('3')).await
+                let shown = match self.given.has('3') {
+                    true => side_by_side::Shown::Changes,
+                    false => side_by_side::Shown::AllLines,
+                };
+                columns.write(shell, &texts, &found, shown).await
             }
             Style::Unified { context } => {
                 self.write_names(shell, ["---", "+++"], [(left, one), (right, other)]).await?;

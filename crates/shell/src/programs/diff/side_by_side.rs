@@ -16,6 +16,14 @@ pub(super) struct Columns {
     second: usize,
 }
 
+/// Lines that are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    AllLines,
+    /// Those that changed.
+    Changes,
+}
+
 impl Columns {
     /// Divides the columns of a line.
     pub(super) fn new(width: usize) -> Self {
@@ -24,20 +32,20 @@ impl Columns {
         Self { half, second: if half > 0 { offset } else { width } }
     }
 
-    /// Writes all lines, or those that changed.
+    /// Writes lines beside each other.
     pub(super) async fn write(
         self,
         shell: &Shell,
         texts: &Texts<'_>,
         changes: &[Change],
-        only_changes: bool,
+        shown: Shown,
     ) -> Result<(), Stop> {
         let mut output = Output { bytes: Vec::new() };
         let (mut left, mut right) = (0, 0);
         let end = Change { left: (texts.left.len(), texts.left.len()), right: (texts.right.len(), texts.right.len()) };
         for change in changes.iter().chain([&end]) {
             while left < change.left.0 && right < change.right.0 {
-                if !only_changes {
+                if shown == Shown::AllLines {
                     self.line(shell, &mut output, Some(texts.left[left]), b' ', Some(texts.right[right])).await?;
                 }
                 (left, right) = (left + 1, right + 1);

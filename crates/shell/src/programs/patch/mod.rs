@@ -155,6 +155,14 @@ struct Fit {
     fuzz: usize,
 }
 
+/// File that a patch is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Exists,
+    /// The patch makes it, where it is not there.
+    MayBeNew,
+}
+
 impl Application {
     fn stripped(&self, name: &str) -> String {
         match self.strip {
@@ -174,16 +182,16 @@ impl Application {
     }
 
     /// Chooses the file that is meant. None: there is none.
-    fn choose(&self, shell: &Shell, old: &str, new: &str, creates: bool) -> Option<String> {
+    fn choose(&self, shell: &Shell, names: [&str; 2], target: Target) -> Option<String> {
         if let Some(operand) = &self.operand {
             return Some(operand.clone());
         }
         let exists = |name: &str| shell.lstat(&absolute(&self.directory, name)).is_ok();
-        let names = [old, new].into_iter().filter(|name| *name != "/dev/null").map(|name| self.stripped(name));
+        let names = names.into_iter().filter(|name| *name != "/dev/null").map(|name| self.stripped(name));
         let mut names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
         // Of names that are there, the one with the fewest parts, then the shortest.
         names.sort_by_key(|name| (!exists(name), name.matches('/').count(), name.len()));
-        names.into_iter().next().filter(|name| creates || exists(name))
+        names.into_iter().next().filter(|name| target == Target::MayBeNew || exists(name))
     }
 
     async fn say(&self, shell: &Shell, text: &str) -> Result<(), Stop> {
@@ -205,7 +213,8 @@ impl Application {
         }
         let creates = is_new || hunks.first().is_some_and(|hunk| hunk.old_start == 0);
         let many = if hunks.len() == 1 { "hunk" } else { "hunks" };
-        let Some(name) = self.choose(shell, old, new, creates) else {
+        let target = if creates { Target::MayBeNew } else { Target::Exists };
+        let Some(name) = self.choose(shell, [old, new], target) else {
             self.failed = true;
             let mut text = format!("can't find file to patch at input line {}\n", patch.line + patch.header.len());
             text.push_str("Perhaps you used the wrong -p or --strip option?\n");
