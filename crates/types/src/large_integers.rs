@@ -12,16 +12,24 @@ pub const DIGITS: usize = 19;
 
 /// Writes the integers beyond 64 bits in a JSON text as [tagged JSON](super::value), so that none becomes a float.
 pub fn tag_large_integers(text: &str) -> Cow<'_, str> {
-    tag(text, true)
+    tag(text, Scope::Everywhere)
 }
 
 /// Like [`tag_large_integers`], but only within the members `cases` of members `tests`: elsewhere a number means itself.
 pub fn tag_large_integers_of_cases(text: &str) -> Cow<'_, str> {
-    if text.contains("\"cases\"") { tag(text, false) } else { Cow::Borrowed(text) }
+    if text.contains("\"cases\"") { tag(text, Scope::Cases) } else { Cow::Borrowed(text) }
+}
+
+/// Integers that are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Everywhere,
+    /// Those within members `cases` of members `tests`.
+    Cases,
 }
 
 /// Scans `text` once. What is no JSON stays what it is.
-fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
+fn tag(text: &str, scope: Scope) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut tagged = String::new();
     let (mut at, mut written) = (0, 0);
@@ -59,7 +67,7 @@ fn tag(text: &str, everywhere: bool) -> Cow<'_, str> {
             b'-' | b'0'..=b'9' => {
                 at += bytes[at..].iter().take_while(|byte| is_of_scalar(**byte)).count();
                 let number = &text[from..at];
-                if (everywhere || inside.is_some()) && is_large(number) {
+                if (scope == Scope::Everywhere || inside.is_some()) && is_large(number) {
                     tagged.push_str(&text[written..from]);
                     tagged.push_str(r#"{"$type":"int","value":""#);
                     tagged.push_str(number);
