@@ -200,17 +200,13 @@ struct Output {
 
 impl Output {
     fn write<R: Serialize + fmt::Display>(&self, report: &R) -> anyhow::Result<()> {
-        write_result(report, self.json)
+        if self.json {
+            println!("{}", serde_json::to_string(report).context("writing the result")?);
+        } else {
+            print!("{report}");
+        }
+        Ok(())
     }
-}
-
-fn write_result<R: Serialize + fmt::Display>(report: &R, json: bool) -> anyhow::Result<()> {
-    if json {
-        println!("{}", serde_json::to_string(report).context("writing the result")?);
-    } else {
-        print!("{report}");
-    }
-    Ok(())
 }
 
 fn seconds_up_to_an_hour(text: &str) -> anyhow::Result<Duration> {
@@ -243,7 +239,7 @@ fn finish(report: TrialReport, trial: &TrialArguments) -> anyhow::Result<ExitCod
     if let Some(file) = &trial.report {
         page::write(&report, file)?;
     }
-    write_result(&report, trial.json)?;
+    trial.output.write(&report)?;
     Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::from(NOT_GOOD) })
 }
 

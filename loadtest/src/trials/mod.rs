@@ -56,9 +56,8 @@ pub struct TrialArguments {
     /// Also write the report there, as HTML with plots
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write the result as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: crate::Output,
 }
 
 /// The value of an `Authorization` header.
