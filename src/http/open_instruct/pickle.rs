@@ -91,12 +91,22 @@ impl Reader<'_> {
                 b'N' => self.push(Node::Plain(Value::Null))?,
                 0x88 => self.push(Node::Plain(true.into()))?,
                 0x89 => self.push(Node::Plain(false.into()))?,
-                b'J' => self.number(4, true)?,
-                b'K' => self.number(1, false)?,
-                b'M' => self.number(2, false)?,
+                b'J' => {
+                    let number = self.signed(4)?;
+                    self.number(number)?;
+                }
+                b'K' => {
+                    let number = i64::from(self.byte()?);
+                    self.number(number)?;
+                }
+                b'M' => {
+                    let number = self.unsigned(2)? as i64;
+                    self.number(number)?;
+                }
                 0x8a => {
                     let length = usize::from(self.byte()?);
-                    self.number(length, true)?;
+                    let number = self.signed(length)?;
+                    self.number(number)?;
                 }
                 b'G' => {
                     let bytes = self.take(8)?.try_into().map_err(|_| SHORT)?;
@@ -166,10 +176,14 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn number(&mut self, length: usize, is_signed: bool) -> Result<(), &'static str> {
+    /// Reads a little-endian number of at most 8 bytes in two's complement.
+    fn signed(&mut self, length: usize) -> Result<i64, &'static str> {
         let number = self.unsigned(length)?;
         let unused = 64 - 8 * length as u32;
-        let number = if is_signed && length > 0 { ((number << unused) as i64) >> unused } else { number as i64 };
+        Ok(if length > 0 { ((number << unused) as i64) >> unused } else { 0 })
+    }
+
+    fn number(&mut self, number: i64) -> Result<(), &'static str> {
         self.push(Node::Plain(number.into()))
     }
 

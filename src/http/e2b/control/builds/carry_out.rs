@@ -362,6 +362,13 @@ fn judged(end: &CommandEnd, last: &str) -> Result<(), String> {
     }
 }
 
+/// Stream that a command writes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Output,
+    Error,
+}
+
 /// Output of a command, on its way to the log line by line.
 struct Output<'a> {
     build: &'a Build,
@@ -376,12 +383,12 @@ impl Output<'_> {
     async fn follow(&mut self, events: &mut CommandEvents) -> CommandEnd {
         loop {
             match events.recv().await {
-                Some(Next::Piece(CommandEvent::Stdout(bytes))) => self.add(&bytes, false),
-                Some(Next::Piece(CommandEvent::Stderr(bytes))) => self.add(&bytes, true),
+                Some(Next::Piece(CommandEvent::Stdout(bytes))) => self.add(Stream::Output, &bytes),
+                Some(Next::Piece(CommandEvent::Stderr(bytes))) => self.add(Stream::Error, &bytes),
                 Some(Next::Overflow(_)) => {}
                 Some(Next::Piece(CommandEvent::Ended(end))) => {
-                    self.add(b"\n", false);
-                    self.add(b"\n", true);
+                    self.add(Stream::Output, b"\n");
+                    self.add(Stream::Error, b"\n");
                     return end;
                 }
                 None => return CommandEnd::SessionEnded,
@@ -389,26 +396,34 @@ impl Output<'_> {
         }
     }
 
-    fn add(&mut self, bytes: &[u8], is_error: bool) {
+    /// Returns the line of a stream that has not ended.
+    fn line(&mut self, stream: Stream) -> &mut Vec<u8> {
+        match stream {
+            Stream::Output => &mut self.out,
+            Stream::Error => &mut self.err,
+        }
+    }
+
+    fn add(&mut self, stream: Stream, bytes: &[u8]) {
         for (index, piece) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if index > 0 {
-                self.end_line(is_error);
+                self.end_line(stream);
             }
-            let line = if is_error { &mut self.err } else { &mut self.out };
+            let line = self.line(stream);
             let room = MAX_LINE.saturating_sub(line.len());
             line.extend_from_slice(&piece[..piece.len().min(room)]);
         }
     }
 
-    fn end_line(&mut self, is_error: bool) {
-        let line = std::mem::take(if is_error { &mut self.err } else { &mut self.out });
+    fn end_line(&mut self, stream: Stream) {
+        let line = std::mem::take(self.line(stream));
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end();
         if line.is_empty() {
             return;
         }
         self.build.tell(Level::Info, Some(self.step), line);
-        if is_error {
+        if stream == Stream::Error {
             self.last = line.to_owned();
         }
     }
