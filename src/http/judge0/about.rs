@@ -1,12 +1,11 @@
-//! Languages, statuses, settings and the machine.
+//! Statuses, settings and the machine.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::Judge0;
-use super::error::Judge0Error;
 use super::record::{STATUSES, status_json};
 use super::request::{DEFAULTS, MAX_RUNS, Ranges};
 use super::store::MAX_UNFINISHED;
@@ -14,40 +13,6 @@ use super::submissions::MAX_BATCH;
 
 /// Version of Judge0 whose interface this is: clients choose the ids of languages by it.
 const VERSION: &str = "1.13.1";
-/// Ids that Judge0 has for its versions of Python 3: all of them run the one that is here.
-const PYTHON_IDS: [u64; 5] = [71, 92, 100, 109, 113];
-
-/// Returns whether a language is run here.
-pub fn is_known(id: u64) -> bool {
-    PYTHON_IDS.contains(&id)
-}
-
-/// Returns the name of the language.
-pub fn name(judge0: &Judge0) -> String {
-    format!("Python ({})", judge0.shared.service.images.default().python)
-}
-
-pub async fn languages(State(judge0): State<Judge0>) -> Json<Value> {
-    let name = name(&judge0);
-    Json(PYTHON_IDS.iter().map(|id| json!({"id": id, "name": name})).collect())
-}
-
-pub async fn all_languages(State(judge0): State<Judge0>) -> Json<Value> {
-    let name = name(&judge0);
-    Json(PYTHON_IDS.iter().map(|id| json!({"id": id, "name": name, "is_archived": false})).collect())
-}
-
-pub async fn language(State(judge0): State<Judge0>, Path(id): Path<String>) -> Result<Json<Value>, Judge0Error> {
-    let id = id.parse().ok().filter(|id| is_known(*id)).ok_or_else(Judge0Error::not_found)?;
-    Ok(Json(json!({
-        "id": id,
-        "name": name(&judge0),
-        "is_archived": false,
-        "source_file": "script.py",
-        "compile_cmd": null,
-        "run_cmd": "python3 script.py",
-    })))
-}
 
 pub async fn statuses() -> Json<Value> {
     Json((1..=STATUSES.len()).map(status_json).collect())

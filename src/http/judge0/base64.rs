@@ -14,6 +14,15 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Rendering of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// As Base64.
+    Base64,
+    /// As they are, where they are UTF-8.
+    Plain,
+}
+
 /// Encodes in lines, each with its end.
 pub fn encode(bytes: &[u8]) -> String {
     let whole = LENIENT.encode(bytes);

@@ -4,13 +4,15 @@
 //! - `request`: what is read of a submission, and its validation;
 //! - `record`: a submission with its result, and its fields;
 //! - `store`: the submissions that clients can ask for by their tokens;
-//! - `about`: languages, statuses and settings;
+//! - `languages`: languages;
+//! - `about`: statuses and settings;
 //! - `base64`: Base64 as Judge0 reads and writes it;
 //! - `error`: errors, and their status codes.
 
 mod about;
 mod base64;
 mod error;
+mod languages;
 mod record;
 mod request;
 mod store;
@@ -45,10 +47,10 @@ pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> 
         .route("/submissions/", get(submissions::list).post(submissions::create))
         .route("/submissions/batch", get(submissions::show_batch).post(submissions::create_batch))
         .route("/submissions/{token}", get(submissions::show).delete(submissions::delete))
-        .route("/languages", get(about::languages))
-        .route("/languages/", get(about::languages))
-        .route("/languages/all", get(about::all_languages))
-        .route("/languages/{id}", get(about::language))
+        .route("/languages", get(languages::languages))
+        .route("/languages/", get(languages::languages))
+        .route("/languages/all", get(languages::all_languages))
+        .route("/languages/{id}", get(languages::language))
         .route("/statuses", get(about::statuses))
         .route("/about", get(about::about))
         .route("/version", get(about::version))

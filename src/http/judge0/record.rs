@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::base64;
+use super::base64::{self, Texts};
 use super::error::Judge0Error;
 use super::request::NewSubmission;
 use crate::http::programs::{Ending, Failure, stderr_with_reason};
@@ -217,15 +217,6 @@ const FIELDS: [&str; 35] = [
     "wall_time",
     "memory",
 ];
-
-/// Rendering of texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Texts {
-    /// As Base64.
-    Base64,
-    /// As they are, where they are UTF-8.
-    Plain,
-}
 
 /// A submission, as it is shown.
 pub struct View<'a> {

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::about::is_known;
-use super::base64;
+use super::base64::{self, Texts};
 use super::error::Judge0Error;
+use super::languages::is_known;
 use crate::http::AppState;
 use crate::http::programs::{POLICY, ProgramLimits, TimeLimit};
 use proofbox_types::caller::Caller;
@@ -86,10 +86,13 @@ impl NewSubmission {
     ///
     /// # Errors
     /// Returns an error that says what is wrong with each field.
-    pub fn read(fields: &Map<String, Value>, is_base64: bool, ranges: &Ranges) -> Result<Self, Judge0Error> {
+    pub fn read(fields: &Map<String, Value>, texts: Texts, ranges: &Ranges) -> Result<Self, Judge0Error> {
         let mut reader = Reader { fields, errors: Map::new() };
         let language = reader.language();
-        let bytes = |text: String| if is_base64 { base64::decode(&text) } else { text.into_bytes() };
+        let bytes = |text: String| match texts {
+            Texts::Base64 => base64::decode(&text),
+            Texts::Plain => text.into_bytes(),
+        };
         let source_code = reader.text("source_code").map(bytes).unwrap_or_default();
         if source_code.iter().all(u8::is_ascii_whitespace) {
             reader.error("source_code", "can't be blank");
@@ -248,23 +251,23 @@ mod tests {
 
     const RANGES: Ranges = Ranges { time: 30.0, memory: 1_000_000.0, output: 1 };
 
-    fn read(fields: Value, is_base64: bool) -> Result<NewSubmission, Value> {
+    fn read(fields: Value, texts: Texts) -> Result<NewSubmission, Value> {
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
-        NewSubmission::read(&fields, is_base64, &RANGES).map_err(Judge0Error::into_body)
+        NewSubmission::read(&fields, texts, &RANGES).map_err(Judge0Error::into_body)
     }
 
     #[test]
     fn fields_are_read_as_they_come() {
         let asked =
             json!({"source_code": "cHJpbnQoMSk=", "language_id": "71", "stdin": "eA==", "cpu_time_limit": "2.5"});
-        let asked = read(asked, true).expect("it is right");
+        let asked = read(asked, Texts::Base64).expect("it is right");
         assert_eq!((asked.language, &*asked.source_code), (71, &b"print(1)"[..]));
         assert_eq!((asked.stdin, asked.cpu_time, asked.wall_time), (Some(b"x".to_vec()), 2.5, 10.0));
     }
 
     #[test]
     fn what_is_wrong_is_said_by_field() {
-        let said = read(json!({"cpu_time_limit": 31, "wall_time_limit": 0.5, "memory_limit": "much"}), false);
+        let said = read(json!({"cpu_time_limit": 31, "wall_time_limit": 0.5, "memory_limit": "much"}), Texts::Plain);
         let expected = json!({
             "language_id": ["can't be blank"],
             "source_code": ["can't be blank"],
@@ -273,7 +276,7 @@ mod tests {
             "memory_limit": ["is not a number"],
         });
         assert_eq!(said.err(), Some(expected));
-        let said = read(json!({"source_code": "x", "language_id": 50, "callback_url": "http://x"}), false);
+        let said = read(json!({"source_code": "x", "language_id": 50, "callback_url": "http://x"}), Texts::Plain);
         let expected = json!({
             "language_id": ["language with id 50 doesn't exist"],
             "callback_url": ["setting callback is not allowed"],

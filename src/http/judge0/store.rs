@@ -216,6 +216,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::http::judge0::base64::Texts;
     use crate::http::judge0::request::Ranges;
     use crate::http::programs::Failure;
     use proofbox_types::ids::KeyId;
@@ -223,7 +224,7 @@ mod tests {
     fn asked() -> NewSubmission {
         let ranges = Ranges { time: 30.0, memory: 1e6, output: 0 };
         let fields = json!({"source_code": "1", "language_id": 71});
-        NewSubmission::read(fields.as_object().expect("an object"), false, &ranges).expect("it is right")
+        NewSubmission::read(fields.as_object().expect("an object"), Texts::Plain, &ranges).expect("it is right")
     }
 
     /// Adds a submission that asks for `bytes`, and waits for its result, which takes as much.

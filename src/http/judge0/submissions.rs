@@ -13,9 +13,10 @@ use tokio::time::Instant;
 use url::form_urlencoded;
 
 use super::Judge0;
-use super::about;
+use super::base64::Texts;
 use super::error::Judge0Error;
-use super::record::{Done, Fields, Texts, View};
+use super::languages;
+use super::record::{Done, Fields, View};
 use super::request::{NewSubmission, Ranges};
 use super::store::Submission;
 use crate::http::body::{BodyError, BodyReader};
@@ -124,7 +125,7 @@ impl Shown {
 
 impl Judge0 {
     fn shown(&self, submissions: Vec<Option<Arc<Submission>>>, fields: Fields, texts: Texts) -> Shown {
-        Shown { submissions, fields, texts, language: about::name(self) }
+        Shown { submissions, fields, texts, language: languages::name(self) }
     }
 
     /// Shows one submission.
@@ -170,7 +171,7 @@ pub async fn create(State(judge0): State<Judge0>, Extension(caller): Extension<C
         let reader = BodyReader::of(request.extensions())?;
         let ranges = Ranges::of(&judge0.shared, &caller);
         let output = ranges.output;
-        let read = move |fields: Map<String, Value>| NewSubmission::read(&fields, texts == Texts::Base64, &ranges);
+        let read = move |fields: Map<String, Value>| NewSubmission::read(&fields, texts, &ranges);
         let programs::ReadBody { body: asked, digest, arrived } = read_as(request, read).await?;
         let submission = judge0.start(&caller, asked, output, (digest, arrived))?;
         let token = submission.token.clone();
@@ -201,7 +202,7 @@ pub async fn create_batch(
     let output = ranges.output;
     let read = move |Batch { submissions }: Batch| {
         check_batch(submissions.len())?;
-        let read = |fields: &Map<String, Value>| NewSubmission::read(fields, texts == Texts::Base64, &ranges);
+        let read = |fields: &Map<String, Value>| NewSubmission::read(fields, texts, &ranges);
         Ok::<Vec<_>, Judge0Error>(submissions.iter().map(read).collect())
     };
     let programs::ReadBody { body: submissions, digest, arrived } = read_as(request, read).await?;
