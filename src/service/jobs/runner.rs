@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::scheduler::{LiveJob, Turn};
+use super::scheduler::{LiveJob, Progress, Turn};
 use super::{JobError, JobManager, now};
 use crate::service::stats::{Tallied, outcome_of};
 use crate::service::suites::run_item;
@@ -209,7 +209,8 @@ impl JobManager {
                         self.metrics.jobs.with_label_values(&["finished"]).inc();
                         self.queue.ended.notify_one();
                     }
-                    shared.job.progress.send_modify(|progress| progress.advance(row.done(), has_ended));
+                    let reported = Progress { done: row.done(), has_ended };
+                    shared.job.progress.send_modify(|progress| progress.advance(reported));
                     return;
                 }
                 Ok(ResultEffect::Duplicate) => return,

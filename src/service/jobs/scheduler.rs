@@ -24,9 +24,9 @@ pub struct Progress {
 impl Progress {
     /// Takes over what was reported after a result was stored. Reports of results that were stored at the same time come
     /// in any order, so an older one takes nothing back.
-    pub(super) fn advance(&mut self, done: u32, has_ended: bool) {
-        self.done = self.done.max(done);
-        self.has_ended |= has_ended;
+    pub(super) fn advance(&mut self, reported: Self) {
+        self.done = self.done.max(reported.done);
+        self.has_ended |= reported.has_ended;
     }
 }
 
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn an_older_report_takes_nothing_back() {
         let mut progress = Progress::default();
-        progress.advance(20, true);
-        progress.advance(19, false);
+        progress.advance(Progress { done: 20, has_ended: true });
+        progress.advance(Progress { done: 19, has_ended: false });
         assert_eq!(progress, Progress { done: 20, has_ended: true });
     }
 

@@ -164,15 +164,14 @@ impl SessionManager {
         path: &VolumePath,
         ask: VolumeAsk,
     ) -> Result<VolumeAnswer, SessionError> {
-        let is_change = matches!(ask, VolumeAsk::Change(_));
         for _ in 0..TRIES {
-            match self.locate_content(volume, is_change) {
+            match self.locate_content(volume, &ask) {
                 Content::Live(session, mount) => match self.live_content(session, &mount, path, &ask).await {
                     // It ends, or is paused, this moment.
                     Err(SessionError::NotFound | SessionError::Lost | SessionError::Paused) => {}
                     other => return other,
                 },
-                Content::Frozen(session) if is_change => return Err(VolumeError::InUse { session }.into()),
+                Content::Frozen(session) if ask.is_change() => return Err(VolumeError::InUse { session }.into()),
                 Content::Frozen(_) => return Ok(self.volumes.look(volume, path, &ask).await?),
                 Content::Stored => {
                     let owner_bytes = self.keys.disk_bytes(volume.owner);
@@ -185,7 +184,7 @@ impl SessionManager {
             }
             tokio::time::sleep(TRY_AGAIN).await;
         }
-        match self.locate_content(volume, is_change) {
+        match self.locate_content(volume, &ask) {
             Content::Live(session, _) | Content::Frozen(session) | Content::Moving(session) => {
                 Err(VolumeError::InUse { session }.into())
             }
@@ -193,7 +192,8 @@ impl SessionManager {
         }
     }
 
-    fn locate_content(&self, volume: &VolumeInfo, is_change: bool) -> Content {
+    fn locate_content(&self, volume: &VolumeInfo, ask: &VolumeAsk) -> Content {
+        let is_change = ask.is_change();
         let Some(id) = self.volumes.mounted_by(volume.id) else { return Content::Stored };
         let Some(session) = self.table.all().get(&id).cloned() else { return Content::Moving(id) };
         // One that a call resumes is resumed by a change, and not by a look.

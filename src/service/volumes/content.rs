@@ -25,6 +25,13 @@ pub enum VolumeAsk {
     Change(VolumeChange),
 }
 
+impl VolumeAsk {
+    /// Returns whether it changes the content.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Self::Change(_))
+    }
+}
+
 /// Result of a [`VolumeAsk`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VolumeAnswer {
