@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use sha2::{Digest, Sha256};
 
 use crate::archive::{Entry, Time, write_tar_gz};
+use crate::digest::sha256;
 use crate::elf;
 use crate::image::{DATA, Image, read_sources};
 use crate::licences::collect_licences;
@@ -44,11 +44,6 @@ pub struct DistArguments {
     /// Pack the image of the interpreter `data` as well
     #[arg(long)]
     data: bool,
-}
-
-/// Returns the SHA-256 of bytes, as lower-case hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Says on standard error what is done now.

@@ -95,7 +95,7 @@ impl Image {
     }
 
     fn sha256(&self) -> String {
-        crate::dist::sha256(&self.content)
+        crate::digest::sha256(&self.content)
     }
 
     /// Has the program make the image of the interpreter `data`, whose directory lies beside this one's, and packs it.
@@ -123,7 +123,7 @@ impl Image {
 
 /// Packs an image: a frame that says what it is, and its content.
 fn pack(recipe: &str, content: &[u8], level: i32) -> anyhow::Result<Vec<u8>> {
-    let head = serde_json::json!({"recipe": recipe, "sha256": crate::dist::sha256(content)}).to_string();
+    let head = serde_json::json!({"recipe": recipe, "sha256": crate::digest::sha256(content)}).to_string();
     let mut packed = SKIPPABLE_FRAME.to_le_bytes().to_vec();
     packed.extend(u32::try_from(head.len())?.to_le_bytes());
     packed.extend(head.as_bytes());

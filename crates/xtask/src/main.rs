@@ -1,6 +1,7 @@
 //! `cargo xtask`: tasks of the checkout that cargo has no command for.
 
 mod archive;
+mod digest;
 mod dist;
 mod elf;
 mod image;

@@ -1,0 +1,8 @@
+//! Hashes of files.
+
+use sha2::{Digest, Sha256};
+
+/// Returns the SHA-256 of bytes, as lower-case hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
