@@ -8,6 +8,7 @@
 //! [`fork_sandbox`] copies a sandbox in memory, [`save_sandbox`] makes plain data of it that [`SandboxFiles::load`]
 //! takes back in any process. [`Tree::watch`] tells what changes in a directory.
 
+mod access;
 mod base;
 mod boundary;
 mod content;
