@@ -18,7 +18,8 @@ use crate::service::{
     Receipts, Service, SessionSettings,
 };
 use crate::telemetry::{Collector, Telemetry};
-use proofbox_runtime::image::{Image, ImageError};
+use proofbox_runtime::ImageError;
+use proofbox_runtime::image::Image;
 use proofbox_runtime::images::Images;
 use proofbox_runtime::wheels::Wheels;
 use proofbox_store::{DiskReserve, Store, StoreError};

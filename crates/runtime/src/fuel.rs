@@ -1,43 +1,13 @@
 //! Fuel of a guest: granted by the host, and counted by the guest's own code (`proofbox_metering`).
 //!
 //! The code counts down in a global of its module, a time slice at a time; the rest of the grant is here. Below zero it
-//! calls [`pause`], which fills the counter again or ends the guest.
+//! calls `pause` (`time_slice`), which fills the counter again or ends the guest.
 
-use proofbox_metering::{COUNTER, PAUSE};
-use wasmtime::{AsContextMut, Caller, Global, Instance, Linker, Trap, Val};
+use proofbox_metering::COUNTER;
+use wasmtime::{AsContextMut, Instance, Trap, Val};
 
+use super::fuel_meter::{FuelMeter, TIME_SLICE};
 use super::state::HostState;
-use super::time_slice::yield_time_slice;
-
-/// Fuel between two looks at the clock and at other guests: about a millisecond.
-const TIME_SLICE: u64 = 10_000_000;
-
-/// Fuel of one guest.
-#[derive(Debug)]
-pub struct FuelMeter {
-    /// Global that the guest counts in; none while an image is made, which nobody meters.
-    counter: Option<Global>,
-    /// Fuel that the guest was granted.
-    granted: u64,
-    /// Part of the grant that is not in the counter.
-    reserve: u64,
-    /// Fuel that is put into the counter at once.
-    slice: u64,
-}
-
-impl FuelMeter {
-    /// Makes the meter of a guest that is granted so much.
-    pub fn new(granted: u64) -> Self {
-        Self { counter: None, granted, reserve: granted, slice: TIME_SLICE }
-    }
-}
-
-/// Gives the linker the import that a guest calls when its counter is below zero.
-pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
-    let (module, name) = PAUSE;
-    linker.func_wrap_async(module, name, |caller, ()| Box::new(pause(caller)))?;
-    Ok(())
-}
 
 /// Finds the counter of a guest that was just made, and grants it what its state says.
 ///
@@ -91,14 +61,14 @@ pub fn used(mut store: impl AsContextMut<Data = HostState>) -> u64 {
 /// Takes fuel from the guest for work that the host has done in its name.
 ///
 /// # Errors
-/// Returns `OutOfFuel` when the guest can't pay, as [`pause`] does.
+/// Returns `OutOfFuel` when the guest can't pay, as a pause does.
 pub fn charge(mut store: impl AsContextMut<Data = HostState>, price: u64) -> wasmtime::Result<()> {
     let rest = left(&mut store).saturating_sub(price);
     set_left(store, rest)?;
     if rest == 0 { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
 }
 
-fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmtime::Result<()> {
+pub(super) fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmtime::Result<()> {
     let mut context = store.as_context_mut();
     let fuel = &mut context.data_mut().fuel;
     let counted = left.min(fuel.slice);
@@ -110,18 +80,4 @@ fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmti
             Ok(())
         }
     }
-}
-
-/// Fills the counter for the next time slice, after a yield.
-///
-/// # Errors
-/// Returns `OutOfFuel` when nothing is left of the grant.
-async fn pause(mut caller: Caller<'_, HostState>) -> wasmtime::Result<()> {
-    let rest = left(&mut caller);
-    set_left(&mut caller, rest)?;
-    if rest == 0 {
-        return Err(Trap::OutOfFuel.into());
-    }
-    yield_time_slice(&mut caller).await;
-    Ok(())
 }

@@ -25,11 +25,12 @@ use sha2::{Digest, Sha256};
 
 use super::engine;
 use super::hashing::hash_file;
+use super::image_error::{ImageError, by_engine, io, write_whole};
 use super::package_runs::{self, Importable};
 use super::packaged;
 use super::packages;
 use super::pool::{ImageFiles, InterpreterPool};
-use super::recipe::{self, RecipeError};
+use super::recipe;
 use super::snapshot;
 
 /// Source of an image, and the directory it is cached in.
@@ -167,56 +168,6 @@ fn verify_file(path: &Path, hash: &str, before: Option<Stamp>) -> std::io::Resul
         return Ok(stamp);
     }
     Err(std::io::Error::other(format!("{} is damaged: make it again", path.display())))
-}
-
-/// Error of finding, building or loading an image.
-#[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// A file could not be read or written.
-    #[error("{what} {}: {source}", path.display())]
-    Io {
-        /// Operation that was attempted.
-        what: &'static str,
-        /// Path of the file.
-        path: PathBuf,
-        /// Cause of the failure.
-        source: std::io::Error,
-    },
-    /// Failure of the recipe.
-    #[error(transparent)]
-    Recipe(#[from] RecipeError),
-    /// An image can't have this name.
-    #[error(
-        "an image can't be called {name:?}: a name has up to 64 lower-case letters, digits, dots, dashes and underscores, \
-         begins with a letter or digit, and is not `default`"
-    )]
-    BadName {
-        /// Name that was asked for.
-        name: String,
-    },
-    /// No image has that name or hash.
-    #[error("there is no image {asked:?}; `proofbox runtime list` tells which there are")]
-    Unknown {
-        /// The name or hash.
-        asked: String,
-    },
-    /// The module is not an interpreter, or wasmtime refuses it.
-    #[error("{what}: {reason}")]
-    Engine {
-        /// Operation that was attempted.
-        what: &'static str,
-        /// Error message of wasmtime.
-        reason: String,
-    },
-}
-
-pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ImageError {
-    let path = path.to_owned();
-    move |source| ImageError::Io { what, path, source }
-}
-
-pub(super) fn by_engine(what: &'static str) -> impl FnOnce(wasmtime::Error) -> ImageError {
-    move |error| ImageError::Engine { what, reason: format!("{error:#}") }
 }
 
 impl Image {
@@ -488,15 +439,6 @@ fn compatibility() -> Result<String, ImageError> {
     digest.0.update(proofbox_metering::VERSION.to_le_bytes());
     digest.0.update(Sha256::digest(recipe::branches()));
     Ok(recipe::hex(&digest.0.finalize()))
-}
-
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), ImageError> {
-    let partial = path.with_extension(format!("{}.partial", std::process::id()));
-    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|source| {
-        let _ = fs::remove_file(&partial);
-        ImageError::Io { what: "writing", path: path.to_owned(), source }
-    })
 }
 
 /// Appends a custom section: <https://webassembly.github.io/spec/core/binary/modules.html#custom-section>.

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::hashing::hash_file;
-use super::image::{Image, ImageError, ImageSource, by_engine, io, is_read_only, lock, write_whole};
+use super::image::{Image, ImageSource, is_read_only, lock};
+use super::image_error::{ImageError, by_engine, io, write_whole};
 use super::package_runs::{self, Tried};
 use super::packages;
 use super::pool::InterpreterPool;

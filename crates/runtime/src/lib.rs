@@ -14,6 +14,7 @@ mod engine;
 mod entropy;
 mod error;
 mod fuel;
+mod fuel_meter;
 #[doc(hidden)]
 pub mod fuzz_targets;
 mod grading;
@@ -21,6 +22,7 @@ mod guest;
 mod hashing;
 mod host_work;
 pub mod image;
+mod image_error;
 pub mod images;
 mod limiter;
 mod package_runs;
@@ -45,5 +47,6 @@ pub mod wheels;
 
 pub use error::RunError;
 pub use guest::{check_files, open_all};
+pub use image_error::ImageError;
 pub use pool::{COMMAND_SLOTS, ImageFiles, InterpreterPool};
 pub use run::{run, run_with_commands};

@@ -228,9 +228,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join(FILE);
         let file = |content: &'static [u8]| written(vec![("a".to_owned(), Bytes::from_static(content))]);
-        crate::image::write_whole(&path, &file(b"one")).expect("room");
+        crate::image_error::write_whole(&path, &file(b"one")).expect("room");
         let one = read(&path).expect("whole");
-        crate::image::write_whole(&path, &file(b"")).expect("room");
+        crate::image_error::write_whole(&path, &file(b"")).expect("room");
         assert_eq!((&one[0].1[..], &read(&path).expect("whole")[0].1[..]), (&b"one"[..], &b""[..]));
     }
 

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 /// Bytes of a page, here and in a checkpoint.
 pub const PAGE: usize = 4096;
+/// Number of pages looked at between two yields.
+pub const PAGES_AT_ONCE: usize = 2048;
 
 /// `struct pm_scan_arg` of `linux/fs.h`.
 #[repr(C)]

@@ -18,7 +18,7 @@ use super::host_work::BYTES_A_TIME_SLICE;
 use super::report::ReportEffect;
 use super::session::interrupt::Reason;
 use super::state::{HostState, Streams};
-use super::time_slice::{settle, yield_time_slice};
+use super::time_slice::{self, settle, yield_time_slice};
 use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
 const WASI: &str = "wasi_snapshot_preview1";
@@ -70,7 +70,7 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     })?;
     add_permission_calls(linker)?;
     host_calls::add_to_linker(linker)?;
-    fuel::add_to_linker(linker)?;
+    time_slice::add_to_linker(linker)?;
     Ok(())
 }
 

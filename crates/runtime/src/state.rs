@@ -9,7 +9,7 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use super::capture::Capture;
 use super::clock::Clock;
 use super::entropy::Entropy;
-use super::fuel::FuelMeter;
+use super::fuel_meter::FuelMeter;
 use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::image::{ImageError, write_whole};
+use super::image_error::{ImageError, write_whole};
 use super::packages::{self, Files};
 use super::recipe;
 use proofbox_vfs::Layer;

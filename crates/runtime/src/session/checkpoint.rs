@@ -17,7 +17,7 @@ use super::interpreter::Interpreter;
 use super::program::{CommandRunner, SessionContext};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::guest::quota;
-use crate::pagemap::{PAGE, page_of};
+use crate::pagemap::{PAGE, PAGES_AT_ONCE, page_of};
 use crate::pool::{InterpreterPool, LoadedImage, Pristine};
 use proofbox_types::grant::Limits;
 use proofbox_types::session::ContextNumber;
@@ -27,8 +27,6 @@ use proofbox_vfs::{DamagedFiles, Descriptors, SandboxFiles, fork_sandbox, save_s
 const FORMAT: u8 = 3;
 /// zstd's level: the next ones take longer, and gain a tenth.
 const LEVEL: i32 = 1;
-/// Number of pages looked at between two yields.
-pub(super) const PAGES_AT_ONCE: usize = 2048;
 
 /// A checkpoint that can't be made or loaded.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,6 @@ use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
 
 use super::call_state::{CallState, GRACE};
 use super::cell::{CellReporter, error_of};
-use super::checkpoint::PAGES_AT_ONCE;
 use super::interrupt::{Interrupt, Reason, SignalWords, Window};
 use super::output::{OutputStream, Sink};
 use super::script::RunScript;
@@ -286,7 +285,7 @@ impl Interpreter {
         }
         let all: Vec<usize> = own.into_iter().flatten().collect();
         let mut unchanged: Vec<Range<usize>> = Vec::new();
-        for some in all.chunks(PAGES_AT_ONCE) {
+        for some in all.chunks(pagemap::PAGES_AT_ONCE) {
             pristine.with_memory(|image| {
                 let memory = self.memory.data(&self.store);
                 for &page in some {
@@ -299,7 +298,7 @@ impl Interpreter {
                     }
                 }
             });
-            if count > PAGES_AT_ONCE {
+            if count > pagemap::PAGES_AT_ONCE {
                 tokio::task::yield_now().await;
             }
         }

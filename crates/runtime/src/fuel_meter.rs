@@ -1,0 +1,26 @@
+//! Fuel of a guest: where it is counted, and what is left beside the count.
+
+use wasmtime::Global;
+
+/// Fuel between two looks at the clock and at other guests: about a millisecond.
+pub(super) const TIME_SLICE: u64 = 10_000_000;
+
+/// Fuel of one guest.
+#[derive(Debug)]
+pub struct FuelMeter {
+    /// Global that the guest counts in; none while an image is made, which nobody meters.
+    pub(super) counter: Option<Global>,
+    /// Fuel that the guest was granted.
+    pub(super) granted: u64,
+    /// Part of the grant that is not in the counter.
+    pub(super) reserve: u64,
+    /// Fuel that is put into the counter at once.
+    pub(super) slice: u64,
+}
+
+impl FuelMeter {
+    /// Makes the meter of a guest that is granted so much.
+    pub fn new(granted: u64) -> Self {
+        Self { counter: None, granted, reserve: granted, slice: TIME_SLICE }
+    }
+}
