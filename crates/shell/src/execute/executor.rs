@@ -1,5 +1,6 @@
 //! Work that runs beside a script within the same future: background jobs, and the host's interpreters.
 
+use super::turn::Turn;
 use crate::state::{BackgroundTask, Shell};
 use crate::streams::WriterObserver;
 use crate::{Host, PythonStart};
@@ -11,41 +12,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
-/// Time that jobs and pipelines of a script have, before other tasks of the thread get their turn.
-const TIME_OF_TURN: Duration = Duration::from_millis(2);
 /// Turns without time left that one of them lets pass at most.
 const MAX_MISSED: u8 = 8;
-
-/// Turn of a script on its thread.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    epoch: Instant,
-    /// End of the turn, in microseconds since the epoch.
-    end: AtomicU64,
-}
-
-impl Turn {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { epoch: Instant::now(), end: AtomicU64::new(0) })
-    }
-
-    fn microseconds(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    fn begin(&self) {
-        let length = u64::try_from(TIME_OF_TURN.as_micros()).unwrap_or(u64::MAX);
-        self.end.store(self.microseconds().saturating_add(length), Ordering::Relaxed);
-    }
-
-    fn is_over(&self) -> bool {
-        self.microseconds() > self.end.load(Ordering::Relaxed)
-    }
-}
 
 /// Future that is polled while its script's turn has time left: many of them that never rest are not one long turn.
 pub(super) struct Paced<F> {

@@ -8,11 +8,12 @@ mod jobs;
 mod redirect;
 mod simple;
 mod substitute;
+mod turn;
 
 pub(crate) use conditional::Operands;
-pub(crate) use executor::Turn;
 pub(crate) use jobs::Waited;
 pub(crate) use redirect::WriteAt;
+pub(crate) use turn::Turn;
 
 use super::bounds::{MAX_LEVELS, STEPS_OF_SUBSHELL, Use};
 use super::processes::{KILL, Start, bit};
