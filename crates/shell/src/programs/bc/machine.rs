@@ -1,8 +1,9 @@
 //! Machine that runs the code of bc.
 
 use super::code::{Argument, Binary, Builtin, Code, Comparison, Function, Local, Op, Step, Target, Variable};
+use super::failure::Failure;
 use super::math;
-use super::number::{Number, TooLong};
+use super::number::Number;
 use super::parser::Tables;
 use crate::bounds::{Held, Pace, Pieces};
 use crate::programs::input::Lines;
@@ -22,28 +23,6 @@ const ELEMENT_MEMORY: usize = 64;
 const PIECES_OF_OP: u64 = 8;
 /// Characters of a line without a value in the environment.
 const LINE_LENGTH: usize = 70;
-
-/// Reason why code ends early.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// Mistake that was told, behind which the next line is run.
-    Told,
-    TooLong,
-    Halt,
-    Stop(Stop),
-}
-
-impl From<TooLong> for Failure {
-    fn from(_: TooLong) -> Self {
-        Self::TooLong
-    }
-}
-
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
-    }
-}
 
 type Result<T> = std::result::Result<T, Failure>;
 type Array = BTreeMap<u64, Number>;

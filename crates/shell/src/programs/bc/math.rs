@@ -1,6 +1,6 @@
 //! Functions of `bc -l`, in integers that stand for so many digits after the point.
 
-use super::machine::Failure;
+use super::failure::Failure;
 use super::number::{MAX_DIGITS, Number, TooLong, power_of_ten};
 use crate::bounds::Pace;
 use crate::state::Shell;

@@ -1,6 +1,7 @@
 //! Program `bc`: a compiler to instructions, and a machine for them. Numbers have any length, as far as memory allows.
 
 mod code;
+mod failure;
 mod lexer;
 mod machine;
 mod math;
@@ -12,8 +13,9 @@ use super::options::{Order, read};
 use crate::bounds::MAX_TEXT;
 use crate::state::{Done, Shell, Stop};
 use crate::streams::Reader;
+use failure::Failure;
 use lexer::{Extent, Lexer};
-use machine::{Failure, Machine};
+use machine::Machine;
 use parser::{Item, Notice, Parser};
 
 /// Longest text that is read for one item, in bytes.

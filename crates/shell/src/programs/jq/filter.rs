@@ -1,26 +1,11 @@
 //! Filters as they are read. Names are places: how many bindings out a variable or a function was made.
 
 use super::native::Native;
+use super::operator::Binary;
 use super::value::Value;
 use std::sync::Arc;
 
 pub(super) type Filter = Arc<Node>;
-
-/// Operators of two values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binary {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Modulo,
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
 
 /// Logical operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! The machine that evaluates filters. What is still to be done with a value is a chain of frames, and what is still to
 //! be tried is a stack of forks: there is no recursion, each turn of the machine is counted, and it yields between them.
 
-use super::filter::{Binary, Filter, Logical, Node, Pattern};
+use super::filter::{Filter, Logical, Node, Pattern};
 use super::json::Parser;
 use super::native::{self, Native};
+use super::operator::Binary;
 use super::path::{self, delete_paths, get_path, index, set_path, slice};
+use super::shown::{described, shortened};
 use super::value::{Failure, Memory, Value};
 use crate::bounds::{Held, Pieces};
 use crate::regular::Regular;
@@ -831,7 +833,7 @@ impl<'a, 't> Machine<'a, 't> {
             Step::Negate(input) => match &item.value {
                 Value::Number(number) => Ok(Control::Return { item: input.replaced(Value::Number(-number)), rest }),
                 value => {
-                    let what = format!("{} cannot be negated", native::described(value));
+                    let what = format!("{} cannot be negated", described(value));
                     Err(self.memory.error(what).into())
                 }
             },
@@ -862,7 +864,7 @@ impl<'a, 't> Machine<'a, 't> {
                     Ok(Control::Backtrack)
                 }
                 value => {
-                    let what = format!("Cannot iterate over {}", native::described(value));
+                    let what = format!("Cannot iterate over {}", described(value));
                     Err(self.memory.error(what).into())
                 }
             },
@@ -878,7 +880,7 @@ impl<'a, 't> Machine<'a, 't> {
             }
             Step::Key { entries, at, built, place } => {
                 if item.value.as_str().is_none() {
-                    let what = format!("Object keys must be strings, not {}", native::described(&item.value));
+                    let what = format!("Object keys must be strings, not {}", described(&item.value));
                     return Err(self.memory.error(what).into());
                 }
                 let step = Step::Entry {
@@ -984,7 +986,7 @@ impl<'a, 't> Machine<'a, 't> {
     }
 
     fn invalid_path(&self, value: &Value) -> Failure {
-        self.memory.error(format!("Invalid path expression with result {}", native::shortened(value)))
+        self.memory.error(format!("Invalid path expression with result {}", shortened(value)))
     }
 
     /// The path of what a name or an index leads to.

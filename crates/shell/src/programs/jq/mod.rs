@@ -4,8 +4,10 @@ mod filter;
 mod json;
 mod machine;
 mod native;
+mod operator;
 mod parser;
 mod path;
+mod shown;
 mod value;
 
 use super::input::{Content, open};

@@ -1,8 +1,9 @@
 //! Functions of values alone, and operators.
 
-use super::filter::Binary;
 use super::json::{COMPACT, Parser, compact, measure};
+use super::operator::Binary;
 use super::path::{delete_paths, set_path};
+use super::shown::{described, shortened};
 use super::value::{Failure, Memory, Names, Value, sorted_names};
 use crate::bounds::MAX_TEXT;
 use crate::regular::{Case, Regular};
@@ -13,8 +14,6 @@ use std::sync::Arc;
 
 /// Weight of a value beyond which nothing goes through all of it: its parts may be the same one many times.
 const MAX_WEIGHT: usize = 1 << 22;
-/// Characters of a value that errors show.
-const SHOWN: usize = 11;
 
 /// A function that is no filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,30 +151,6 @@ impl Native {
             }
             _ => 2 * value.weight(most / 2),
         }
-    }
-}
-
-/// A value as errors show it, with its kind.
-pub(super) fn described(value: &Value) -> String {
-    format!("{} ({})", value.kind(), shortened(value))
-}
-
-/// The beginning of a value's text.
-pub(super) fn shortened(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => {
-            let head: String = text.content.chars().take(2 * SHOWN).collect();
-            format!("\"{head}\"")
-        }
-        value if measure(value, COMPACT, &mut 4096) => compact(value),
-        value => match value {
-            Value::Array(_) => "[...            ".to_owned(),
-            _ => "{...            ".to_owned(),
-        },
-    };
-    match text.chars().count() > SHOWN + 3 {
-        true => format!("{}...", text.chars().take(SHOWN).collect::<String>()),
-        false => text,
     }
 }
 

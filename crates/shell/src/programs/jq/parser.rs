@@ -1,8 +1,9 @@
 //! Reader of filters.
 
-use super::filter::{Binary, Definition, Entry, Filter, Logical, Node, Pattern};
+use super::filter::{Definition, Entry, Filter, Logical, Node, Pattern};
 use super::json::Parser as JsonParser;
 use super::native::Native;
+use super::operator::Binary;
 use super::value::{Failure, Memory, Value};
 use std::sync::Arc;
 

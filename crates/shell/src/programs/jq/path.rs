@@ -1,6 +1,6 @@
 //! Parts of values, by name, index or path.
 
-use super::native::{described, shortened};
+use super::shown::{described, shortened};
 use super::value::{BYTES_A_VALUE, Failure, MAX_DEPTH, Memory, Names, Value};
 use std::sync::Arc;
 

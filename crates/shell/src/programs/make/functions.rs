@@ -1,56 +1,13 @@
 //! Functions in the references of make.
 
+use super::function_names::FUNCTIONS;
 use super::variables::{Flavor, MAX_EXPANSION, Origin};
 use super::{Failure, Make, Result};
 use crate::state::absolute;
 use proofbox_vfs::lock;
 
-/// Names of functions, each with the number of its arguments; the last has all commas that are left.
-const FUNCTIONS: &[(&str, usize)] = &[
-    ("abspath", 1),
-    ("addprefix", 2),
-    ("addsuffix", 2),
-    ("and", usize::MAX),
-    ("basename", 1),
-    ("call", usize::MAX),
-    ("dir", 1),
-    ("error", 1),
-    ("eval", 1),
-    ("filter", 2),
-    ("filter-out", 2),
-    ("findstring", 2),
-    ("firstword", 1),
-    ("flavor", 1),
-    ("foreach", 3),
-    ("if", 3),
-    ("info", 1),
-    ("join", 2),
-    ("lastword", 1),
-    ("notdir", 1),
-    ("or", usize::MAX),
-    ("origin", 1),
-    ("patsubst", 3),
-    ("realpath", 1),
-    ("shell", 1),
-    ("sort", 1),
-    ("strip", 1),
-    ("subst", 3),
-    ("suffix", 1),
-    ("value", 1),
-    ("warning", 1),
-    ("wildcard", 1),
-    ("word", 2),
-    ("wordlist", 3),
-    ("words", 1),
-];
 /// Arguments of one call.
 const MAX_ARGUMENTS: usize = 1000;
-
-/// Returns the name of the function that a reference calls.
-pub(super) fn name_in(inner: &str) -> Option<&'static str> {
-    let word = &inner[..inner.find([' ', '\t'])?];
-    FUNCTIONS.iter().find(|(name, _)| *name == word).map(|(name, _)| *name)
-}
 
 /// Splits at commas outside of parentheses, into so many parts at most.
 fn split_arguments(text: &str, open: char, close: char, most: usize) -> Vec<&str> {

@@ -1,6 +1,7 @@
 //! Program `make`, as GNU's is, without its built-in rules.
 
 mod build;
+mod function_names;
 mod functions;
 mod makefile;
 mod rules;

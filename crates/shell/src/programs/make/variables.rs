@@ -1,5 +1,6 @@
 //! Variables of make, and the expansion of references to them.
 
+use super::function_names::name_in;
 use super::{Failure, Make, Result};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -248,7 +249,7 @@ impl Make<'_> {
                 '(' | '{' => {
                     let close = if first == '(' { ')' } else { '}' };
                     let Some(end) = closing(rest, first, close) else {
-                        return match super::functions::name_in(rest) {
+                        return match name_in(rest) {
                             Some(name) => {
                                 self.fatal(&format!("unterminated call to function '{name}': missing '{close}'"))
                             }
@@ -273,7 +274,7 @@ impl Make<'_> {
 
     /// Expands what is within the parentheses of a reference.
     async fn reference(&mut self, inner: &str, open: char, close: char) -> Result<String> {
-        if let Some(name) = super::functions::name_in(inner) {
+        if let Some(name) = name_in(inner) {
             let arguments = inner[name.len()..].trim_start();
             return self.function(name, arguments, open, close).await;
         }
