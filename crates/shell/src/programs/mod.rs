@@ -30,6 +30,7 @@ mod iconv;
 mod ignore;
 pub(super) mod input;
 mod install;
+mod interpreter;
 mod join;
 mod jq;
 mod less;

@@ -1,6 +1,6 @@
 //! Programs `pip` and `pip3`: pip itself, which is a package of the image, without network.
 
-use super::python::start;
+use super::interpreter::start;
 use crate::state::{Done, Shell};
 
 /// Starts pip with the sandbox's defaults.
