@@ -4,12 +4,13 @@
 //! - `submit`: a submission with everything that is asked beside its verdict;
 //! - `run`: runs of its program, and their verdict;
 //! - `result`, `error`: what comes of it;
-//! - `image_choice`: the image that it runs in;
+//! - `image_choice`, `image_reason`: the image that it runs in, and why;
 //! - `hiding`: what is left out of a result.
 
 mod error;
 mod hiding;
 mod image_choice;
+mod image_reason;
 mod result;
 mod run;
 mod submit;
@@ -17,8 +18,9 @@ mod submit;
 use std::sync::Arc;
 
 pub use error::ExecuteError;
+pub use image_choice::ImageChooser;
 pub(super) use image_choice::requested_image;
-pub use image_choice::{ImageChooser, ImageReason};
+pub use image_reason::ImageReason;
 pub(super) use result::Cost;
 pub use result::Execution;
 
