@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{BackgroundTasks, Execution, Failed, Finished};
+use super::{BackgroundTasks, Execution};
 use proofbox_store::{Recorded, StatBounds, Store, StoreError};
 use proofbox_types::caller::Caller;
 use proofbox_types::histogram::Figures;
@@ -74,7 +74,7 @@ impl Tallied {
 }
 
 /// Returns the index of a status in [`proofbox_types::histogram::OUTCOMES`].
-fn index_of(status: Status) -> usize {
+pub(super) fn index_of(status: Status) -> usize {
     match status {
         Status::Passed => 0,
         Status::Failed => 1,
@@ -82,15 +82,6 @@ fn index_of(status: Status) -> usize {
         Status::Error => 3,
         Status::Blocked => 4,
         Status::InfrastructureError => 6,
-    }
-}
-
-/// Returns the index of an item's outcome in [`proofbox_types::histogram::OUTCOMES`].
-pub(super) fn outcome_of(finished: &Finished) -> usize {
-    match &finished.execution {
-        Ok(execution) => index_of(execution.verdict.status),
-        Err(Failed::Refused(_)) => 5,
-        Err(Failed::Panicked) => 6,
     }
 }
 

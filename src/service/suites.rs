@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, Stream, stream};
 use tokio::task::JoinSet;
 
+use super::stats::index_of;
 use super::{ExecuteError, Execution, Executor, StatsCollector};
 use crate::telemetry;
 use proofbox_types::caller::{Caller, Urgency};
@@ -35,6 +36,17 @@ pub struct Finished {
     pub planned: usize,
     /// Result of the submission.
     pub execution: Result<Box<Execution>, Failed>,
+}
+
+impl Finished {
+    /// Returns the index of the item's outcome in [`proofbox_types::histogram::OUTCOMES`].
+    pub(super) fn outcome(&self) -> usize {
+        match &self.execution {
+            Ok(execution) => index_of(execution.verdict.status),
+            Err(Failed::Refused(_)) => 5,
+            Err(Failed::Panicked) => 6,
+        }
+    }
 }
 
 /// An item that has no verdict.

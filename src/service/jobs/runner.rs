@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::scheduler::{LiveJob, Progress, Turn};
 use super::{JobError, JobManager, now};
-use crate::service::stats::{Tallied, outcome_of};
+use crate::service::stats::Tallied;
 use crate::service::suites::run_item;
 use crate::service::{ExecuteError, Failed, Finished};
 use proofbox_memory::{JsonCost, MAX_VALUES, count_values};
@@ -186,7 +186,7 @@ impl JobManager {
             },
             None => {
                 let finished = broken(number);
-                let outcome = outcome_of(&finished);
+                let outcome = finished.outcome();
                 (self.queue.wire().line(finished), outcome, None)
             }
         };
@@ -298,7 +298,7 @@ impl JobManager {
             tokio::time::sleep(BACKOFF * attempt).await;
             attempt += 1;
         };
-        let outcome = outcome_of(&finished);
+        let outcome = finished.outcome();
         let tallied = finished.execution.as_ref().ok().map(|execution| Tallied::of(execution, &finished.labels));
         let manager = Arc::clone(self);
         let render = move || manager.queue.wire().line(finished);
