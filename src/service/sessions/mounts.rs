@@ -348,7 +348,7 @@ fn strange() -> SessionError {
 }
 
 fn trouble(path: &VolumePath, trouble: FileTrouble) -> SessionError {
-    VolumeError::at(path, trouble).into()
+    VolumeError::at(&path.to_string(), trouble).into()
 }
 
 /// Converts an entry of a session to one of the volume that it has mounted.

@@ -1,6 +1,5 @@
 //! Errors of volumes, as clients see them.
 
-use super::VolumePath;
 use proofbox_store::StoreError;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::FileTrouble;
@@ -108,8 +107,8 @@ pub enum VolumeError {
 
 impl VolumeError {
     /// Makes the error of an operation that can't be done at a path.
-    pub(in crate::service) fn at(path: &VolumePath, trouble: FileTrouble) -> Self {
-        Self::Path { trouble, message: message_of(&path.to_string(), trouble) }
+    pub(in crate::service) fn at(path: &str, trouble: FileTrouble) -> Self {
+        Self::Path { trouble, message: message_of(path, trouble) }
     }
 
     /// Returns whether only room is missing: on the disk, in the store, in the volume, or in its owner's quota.
