@@ -1,6 +1,5 @@
 //! Traces of executions and cells.
 
-use super::sessions::CellExecution;
 use super::{ExecuteError, Execution, SessionError};
 use crate::telemetry::{Ended, ExecutionSpan};
 
@@ -37,12 +36,6 @@ pub(super) trait HasExecution {
 impl HasExecution for Execution {
     fn execution(&self) -> &Execution {
         self
-    }
-}
-
-impl HasExecution for CellExecution {
-    fn execution(&self) -> &Execution {
-        &self.execution
     }
 }
 

@@ -9,7 +9,7 @@ use super::room::Need;
 use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::policy_check::{Unrun, judge_attempts};
-use crate::service::tracing::traced;
+use crate::service::tracing::{HasExecution, traced};
 use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
 use crate::telemetry::{self, ExecutionInfo, ExecutionSpan};
 use proofbox_memory::Sender;
@@ -56,6 +56,12 @@ pub struct CellExecution {
     pub interrupted: bool,
     /// True when the interpreter was lost, and with it the namespace; the files stay.
     pub restarted: bool,
+}
+
+impl HasExecution for CellExecution {
+    fn execution(&self) -> &Execution {
+        &self.execution
+    }
 }
 
 /// Guard that counts a call as waiting or served until it is dropped.
