@@ -34,7 +34,7 @@ pub use readiness::Readiness;
 pub use receipts::{KeyError, Receipts};
 pub use sessions::{
     CallEvent, CallItem, CallStream, CellAsked, CellExecution, CheckpointInfo, CheckpointTag, CommandAsked,
-    CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, DEFAULT_TTL, GradeError,
+    CommandDefaults, CommandEnd, CommandEvent, CommandEvents, CommandProgress, DEFAULT_TTL, GradeError,
     LifecycleChange, LifecycleEvent, LifecycleKind, LogEvent, LogLine, LoggedEnd, MAX_PACKAGES, MAX_REQUIREMENT_BYTES,
     MAX_TTL, OnExpiry, OutputRetention, OwnedSession, SavedState, SessionAsked, SessionCommand, SessionError,
     SessionInfo, SessionManager, SessionSettings, SessionSpec, SessionState, Setup, TaggedCheckpoint, Watch,

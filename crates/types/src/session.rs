@@ -17,6 +17,9 @@ use crate::wire_enum;
 /// Names a context among those of its session.
 pub type ContextNumber = u32;
 
+/// Number of a command in its session.
+pub type CommandNumber = u32;
+
 /// The context that every session starts with.
 pub const DEFAULT_CONTEXT: ContextNumber = 0;
 

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::access::InUse;
-use super::{LogEvent, Session, SessionError, SessionManager};
+use super::{LogEvent, LoggedEnd, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
 use crate::service::ExecuteError;
 use crate::telemetry;
@@ -20,11 +20,10 @@ use proofbox_memory::{Account, Lease, Next, Piece, Receiver, Sender, queue};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::outcome::Captured;
-use proofbox_types::session::{CellLimits, Command, CommandOutcome, EntryKind, FileAnswer, FileAsk, Signal, Stdin};
+use proofbox_types::session::{
+    CellLimits, Command, CommandNumber, CommandOutcome, EntryKind, FileAnswer, FileAsk, Signal, Stdin,
+};
 use proofbox_types::user::User;
-
-/// Number of a command in its session.
-pub type CommandNumber = u32;
 
 /// Commands that one session may run at once, those among them that have ended and whose background jobs go on.
 const MAX_COMMANDS: usize = 32;
@@ -111,6 +110,17 @@ pub enum CommandEnd {
     SessionEnded,
     /// Failure, with its message: the command could not go on.
     Failed(String),
+}
+
+impl From<&CommandEnd> for LoggedEnd {
+    fn from(end: &CommandEnd) -> Self {
+        match end {
+            CommandEnd::Exited(outcome) => Self::Exited(outcome.exit_code),
+            CommandEnd::Killed(signal) => Self::Killed(*signal),
+            CommandEnd::SessionEnded => Self::SessionEnded,
+            CommandEnd::Failed(_) => Self::Failed,
+        }
+    }
 }
 
 /// Progress of a command.

@@ -11,8 +11,8 @@ use tokio::sync::OwnedRwLockWriteGuard;
 use super::error::store_failed;
 use super::room::Need;
 use super::{
-    LifecycleChange, Residency, Session, SessionAsked, SessionError, SessionInfo, SessionManager, SessionSpec, Setup,
-    TaggedCheckpoint, persistence,
+    CheckpointInfo, LifecycleChange, Residency, SavedState, Session, SessionAsked, SessionError, SessionInfo,
+    SessionManager, SessionSpec, Setup, TaggedCheckpoint, persistence,
 };
 use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
 use crate::service::ExecuteError;
@@ -37,32 +37,6 @@ const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 const SETTLE_AGAIN_AFTER_ERROR: Duration = Duration::from_secs(10);
 /// Forks of one call.
 pub const MAX_FORKS: usize = 64;
-
-/// A checkpoint as clients see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointInfo {
-    /// Id of the checkpoint.
-    pub id: CheckpointId,
-    /// The session that it was made of.
-    pub session: Option<SessionId>,
-    /// Name that the client gave.
-    pub name: Option<String>,
-    /// Time at which the checkpoint was made.
-    pub created: Timestamp,
-    /// Size on disk, in bytes.
-    pub bytes: u64,
-    /// The image that it belongs to.
-    pub image_hash: String,
-}
-
-/// State that a pause saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SavedState {
-    /// Interpreters and files.
-    Whole,
-    /// Files: every context gets a fresh interpreter.
-    Files,
-}
 
 /// Properties that a session needs beside its memory and files to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]

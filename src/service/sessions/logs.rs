@@ -8,11 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::SessionManager;
-use super::commands::{CommandEnd, CommandNumber};
-use super::lifecycle::LifecycleChange;
+use super::lifecycle_change::LifecycleChange;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{KeyId, SessionId, VolumeId};
-use proofbox_types::session::Signal;
+use proofbox_types::session::{CommandNumber, Signal};
 use proofbox_types::status::FailureClass;
 
 /// Lines of a session that are kept; the oldest go.
@@ -75,17 +74,6 @@ pub enum LoggedEnd {
     SessionEnded,
     /// Failure of the service.
     Failed,
-}
-
-impl From<&CommandEnd> for LoggedEnd {
-    fn from(end: &CommandEnd) -> Self {
-        match end {
-            CommandEnd::Exited(outcome) => Self::Exited(outcome.exit_code),
-            CommandEnd::Killed(signal) => Self::Killed(*signal),
-            CommandEnd::SessionEnded => Self::SessionEnded,
-            CommandEnd::Failed(_) => Self::Failed,
-        }
-    }
 }
 
 /// Logs of all owners' sessions.

@@ -10,16 +10,18 @@
 //! - `packages`: what `pip` installs in them at their start;
 //! - `persistence`: sessions on disk, restored when the service starts;
 //! - `eviction`: sessions that wait on disk, checkpoints and forks;
-//! - `tags`: checkpoints by name, and what sessions that are made from them begin with;
+//! - `checkpoint`: what checkpoints are, and what sessions that are made from them begin with;
+//! - `tags`: checkpoints by name;
 //! - `room`: eviction to disk when workers hold too much, and closing where the disk is full;
 //! - `mounts`: volumes that sessions have mounted;
 //! - `logs`: what the service did with sessions, as lines for their owners;
-//! - `lifecycle`: what has become of sessions, as events;
+//! - `lifecycle`, `lifecycle_change`: what has become of sessions, as events;
 //! - `expiry`: the end of sessions and of their lifetime;
 //! - `error`: errors that clients see.
 
 mod access;
 mod call_stream;
+mod checkpoint;
 mod commands;
 mod error;
 mod eviction;
@@ -27,6 +29,7 @@ mod execution;
 mod expiry;
 mod grade;
 mod lifecycle;
+mod lifecycle_change;
 mod logs;
 mod mounts;
 mod owned;
@@ -55,16 +58,17 @@ use crate::metrics::Metrics;
 use crate::sandbox::{Sandbox, SessionHandle};
 use crate::telemetry;
 pub use call_stream::{CallEvent, CallItem, CallStream};
+pub use checkpoint::{CheckpointInfo, CommandDefaults, SavedState, Setup, TaggedCheckpoint};
 pub use commands::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
-    SessionCommand, overflow_note, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandProgress, OutputRetention, SessionCommand,
+    overflow_note, script_of_words,
 };
 pub use error::SessionError;
 pub(super) use eviction::owner_name;
-pub use eviction::{CheckpointInfo, SavedState};
 pub use execution::{CellAsked, CellExecution};
 pub use grade::GradeError;
-pub use lifecycle::{LifecycleChange, LifecycleEvent, LifecycleKind};
+pub use lifecycle::LifecycleEvent;
+pub use lifecycle_change::{LifecycleChange, LifecycleKind};
 pub use logs::{LogEvent, LogLine, LoggedEnd};
 pub use owned::OwnedSession;
 pub use packages::{MAX_PACKAGES, MAX_REQUIREMENT_BYTES};
@@ -79,7 +83,7 @@ use proofbox_types::ids::{CheckpointId, KeyId, SessionId};
 use proofbox_types::program::File;
 use proofbox_types::session::{ContextNumber, Footprint, Opening};
 use proofbox_types::token::Token;
-pub use tags::{CheckpointTag, CommandDefaults, Setup, TaggedCheckpoint};
+pub use tags::CheckpointTag;
 pub use watch::{Watch, WatchEvent};
 
 /// Lifetime of a session where the client gives none.

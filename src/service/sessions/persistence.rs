@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use super::eviction::SavedState;
-use super::{CommandDefaults, Mount, OnExpiry, Residency, Session, SessionError, SessionManager, SessionSpec, Times};
+use super::{
+    CommandDefaults, Mount, OnExpiry, Residency, SavedState, Session, SessionError, SessionManager, SessionSpec, Times,
+};
 use crate::sandbox::JobsAtSave;
 use proofbox_store::{SessionRow, Store};
 use proofbox_types::grant::{AskedLimits, Limits};

@@ -2,52 +2,18 @@
 //! given to another. A checkpoint that loses its last tag is removed.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
+use super::checkpoint::tag_rows;
 use super::error::store_failed;
-use super::eviction::{CheckpointInfo, Saving, owner_name};
-use super::{CommandAsked, SessionError, SessionManager};
+use super::eviction::{self, Saving, owner_name};
+use super::{CheckpointInfo, CommandAsked, SessionError, SessionManager, Setup, TaggedCheckpoint};
 use proofbox_store::{MAX_LISTED, StoredCheckpoint, TagRow};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::{CheckpointId, SessionId};
 use proofbox_types::session::Command;
-use proofbox_types::user::User;
 
 /// Number of tags that one owner may have: as many as one list of the store has.
 const MAX_TAGS: usize = MAX_LISTED;
-
-/// What commands of a session have that name nothing else.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandDefaults {
-    /// Absolute path of the working directory; none for the home directory of the user.
-    pub cwd: Option<String>,
-    /// User that runs them.
-    pub user: User,
-}
-
-/// What a checkpoint gives the sessions that are made from it, beside its state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setup {
-    /// Variables that are added to the environment.
-    pub env: Vec<(String, String)>,
-    /// Defaults of their commands.
-    pub commands: CommandDefaults,
-    /// Script that is started in the background as soon as the session is there.
-    pub start: Option<String>,
-}
-
-/// Request for a checkpoint with tags.
-#[derive(Clone, Debug)]
-pub struct TaggedCheckpoint {
-    /// Id that the checkpoint gets.
-    pub id: CheckpointId,
-    /// Name that its tags share.
-    pub name: String,
-    /// Tags, at least one.
-    pub tags: Vec<String>,
-    /// Setup of sessions that are made from it.
-    pub setup: Setup,
-}
 
 /// Tag of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,24 +26,6 @@ pub struct CheckpointTag {
     pub checkpoint: CheckpointId,
     /// Time at which the tag was given.
     pub created: Timestamp,
-}
-
-impl TaggedCheckpoint {
-    /// Returns the rows of its tags.
-    pub(super) fn rows(&self, owner: &str, created: Timestamp) -> Vec<TagRow> {
-        rows(owner, &self.name, &self.tags, self.id, created)
-    }
-}
-
-fn rows(owner: &str, name: &str, tags: &[String], checkpoint: CheckpointId, created: Timestamp) -> Vec<TagRow> {
-    let row = |tag: &String| TagRow {
-        owner: owner.to_owned(),
-        name: name.to_owned(),
-        tag: tag.clone(),
-        checkpoint: checkpoint.uuid(),
-        created_at: created.as_millisecond(),
-    };
-    tags.iter().map(row).collect()
 }
 
 impl SessionManager {
@@ -122,7 +70,7 @@ impl SessionManager {
         name: &str,
         tags: &[String],
     ) -> Result<(), SessionError> {
-        let rows = rows(&owner_name(caller.owner()), name, tags, checkpoint, Timestamp::now());
+        let rows = tag_rows(&owner_name(caller.owner()), name, tags, checkpoint, Timestamp::now());
         self.store()?.put_tags(rows, MAX_TAGS).await.map_err(store_failed)
     }
 
@@ -141,9 +89,9 @@ impl SessionManager {
     /// Returns an error when there is no such checkpoint.
     pub async fn checkpoint_setup(&self, caller: &Caller, id: CheckpointId) -> Result<Setup, SessionError> {
         let found = self.store()?.find_checkpoint(id.uuid()).await.map_err(store_failed)?;
-        let found = found.filter(|found| super::eviction::is_own(&found.row, caller));
+        let found = found.filter(|found| eviction::is_own(&found.row, caller));
         let StoredCheckpoint { row, .. } = found.ok_or(SessionError::NoCheckpoint)?;
-        Ok(super::eviction::meta_of(&row)?.setup)
+        Ok(eviction::meta_of(&row)?.setup)
     }
 
     /// Starts the script that a session begins with. What becomes of it is the session's affair.

@@ -23,14 +23,14 @@ use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::http::output::{Running, TextPieces};
 use crate::service::{
-    CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandNumber, CommandProgress, OutputRetention,
-    SessionCommand, SessionError, script_of_words,
+    CommandAsked, CommandEnd, CommandEvent, CommandEvents, CommandProgress, OutputRetention, SessionCommand,
+    SessionError, script_of_words,
 };
 use proofbox_memory::Next;
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::outcome::Captured;
-use proofbox_types::session::{Command, Signal, Stdin};
+use proofbox_types::session::{Command, CommandNumber, Signal, Stdin};
 use proofbox_types::status::FailureClass;
 
 /// Length of a script that answers show, in bytes.
