@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::completion::CompletionAnswer;
-use super::request::Base64Content;
+use super::files::Base64Content;
 use crate::service::{Execution, ImageReason};
 use proofbox_grading::canaries::CanaryFound;
 use proofbox_grading::complexity::ComplexityReport;

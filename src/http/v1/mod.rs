@@ -5,6 +5,7 @@ mod completion;
 mod contract;
 pub mod evaluators;
 pub mod execute;
+mod files;
 mod items;
 mod jobs;
 pub mod policies;

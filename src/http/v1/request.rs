@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
 use super::completion::{Snippet, entry_points};
+use super::files::{FileContent, candidates_file};
 use super::tests::tests_of;
 use crate::http::error::ApiError;
 use crate::http::extract::Object;
@@ -16,9 +15,7 @@ use proofbox_grading::receipt::sha256;
 use proofbox_types::canary::Canary;
 use proofbox_types::canonical_json::to_canonical_json;
 use proofbox_types::grant::AskedLimits;
-use proofbox_types::program::{
-    CommandAccess, Deterministic, File, Program, PythonTests, ReportUse, ResultWanted, TESTS_DIRECTORY,
-};
+use proofbox_types::program::{CommandAccess, Deterministic, Program, PythonTests, ReportUse, ResultWanted};
 use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, Tests};
 
 /// Body of `POST /v1/execute`.
@@ -183,24 +180,6 @@ pub fn default_policy() -> String {
 
 fn one() -> u32 {
     1
-}
-
-/// Text, or bytes in base64.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-#[serde(untagged, expecting = "a file is a string, or {\"base64\": string}")]
-pub enum FileContent {
-    /// Text, encoded as UTF-8.
-    Text(String),
-    /// Bytes of any kind.
-    Bytes(Base64Content),
-}
-
-/// Bytes, encoded in base64.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Base64Content {
-    /// Content, encoded in base64.
-    pub base64: String,
 }
 
 /// Interpreter of Python tests: one of their own (`isolated`); the candidate's (`in_process`); or `auto`, the first,
@@ -445,42 +424,6 @@ fn canaries_of(list: Json) -> Result<Vec<Canary>, ApiError> {
         Canary::new(text).ok_or_else(|| ApiError::meaningless(field, lengths))
     };
     list.into_iter().enumerate().map(canary).collect()
-}
-
-/// A file of the candidate's: not where the tests import their own from.
-///
-/// # Errors
-/// Returns an error when it lies there, or is not base64.
-pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
-    let mut place = vec!["home", "user"];
-    if file.0.starts_with('/') {
-        place.clear();
-    }
-    for part in file.0.split('/').filter(|part| !part.is_empty() && *part != ".") {
-        if part == ".." {
-            place.pop();
-        } else {
-            place.push(part);
-        }
-    }
-    if place.first() == Some(&TESTS_DIRECTORY) {
-        return Err(ApiError::meaningless(format!("files.{}", file.0), "this directory belongs to the tests"));
-    }
-    file_of("files", file)
-}
-
-/// A file of the request, which stands in the field `of`.
-///
-/// # Errors
-/// Returns an error when it is not base64.
-pub fn file_of(of: &str, (path, content): (String, FileContent)) -> Result<File, ApiError> {
-    let content = match content {
-        FileContent::Text(text) => text.into_bytes(),
-        FileContent::Bytes(bytes) => BASE64.decode(&bytes.base64).map_err(|error| {
-            ApiError::malformed(Some(format!("{of}.{path}.base64")), format!("not base64: {error}"))
-        })?,
-    };
-    Ok(File { path, content })
 }
 
 fn deterministic_of(request: DeterministicRequest) -> Result<Deterministic, ApiError> {

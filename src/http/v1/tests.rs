@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use utoipa::ToSchema;
 
-use super::request::{FileContent, file_of};
+use super::files::{FileContent, file_of};
 use crate::http::error::ApiError;
 use crate::http::extract::{Object, parse_part};
 use proofbox_grading::preset;

@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{ErrorBody, LimitsInForce, RuntimeAnswer};
-use super::request::{FileContent, LimitsRequest, candidates_file, checked_env};
+use super::files::{FileContent, candidates_file};
+use super::request::{LimitsRequest, checked_env};
 use crate::http::AppState;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, read_json};
