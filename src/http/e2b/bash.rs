@@ -11,7 +11,7 @@ use proofbox_types::session::Command;
 use serde_json::{Value, json};
 
 use super::error::E2bError;
-use super::execute::{KEEP_ALIVE, output, streamed, told};
+use super::lines::{KEEP_ALIVE, output, streamed, told};
 use super::{E2b, control, json_ascii};
 use crate::http::output::{Running, TextPieces};
 use crate::service::{CommandAsked, CommandEnd, CommandEvent, CommandEvents, overflow_note};

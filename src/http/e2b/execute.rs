@@ -2,20 +2,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use super::error::{E2bError, Kind};
+use super::lines::{KEEP_ALIVE, output, streamed, told};
 use super::process::cut_note;
-use super::{E2b, bash, body, contexts, json_ascii, time};
+use super::{E2b, bash, body, contexts, json_ascii};
 use crate::http::output::unquoted;
 use crate::service::{
     CallEvent, CallItem, CallStream, CellAsked, CellExecution, SessionError, SessionManager, overflow_note,
@@ -24,9 +23,6 @@ use proofbox_types::grant::AskedLimits;
 use proofbox_types::ids::SessionId;
 use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
 use proofbox_types::status::Status;
-
-/// A stream that is silent for so long says that it is alive.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct ExecuteRequest {
@@ -85,17 +81,6 @@ async fn begin(e2b: E2b, request: Request) -> Result<Response, E2bError> {
         error => E2bError::of_sandbox(&info.id.simple(), error),
     })?;
     Ok(streamed(stream.lines()))
-}
-
-/// Answers with lines as they come.
-pub(super) fn streamed(lines: impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(lines)).into_response()
-}
-
-/// A line with output; `kind` is its stream.
-pub(super) fn output(kind: &str, text: &str) -> Json {
-    json!({"type": kind, "text": text, "timestamp": time(jiff::Timestamp::now())})
 }
 
 /// A cell on its way. Dropping it interrupts the cell.
@@ -242,10 +227,6 @@ impl CellStream {
             }
         })
     }
-}
-
-pub(super) fn told(name: &str, value: &str, traceback: &str) -> Json {
-    json!({"type": "error", "name": name, "value": value, "traceback": traceback})
 }
 
 /// Returns the error of a cell that did not succeed.

@@ -2,7 +2,7 @@
 //! `service`. A sandbox is a session.
 //!
 //! - `control`: making, finding, pausing, branching and ending sandboxes;
-//! - `execute`, `contexts`: the code interpreter; `bash`: its cells in that language;
+//! - `execute`, `contexts`: the code interpreter; `bash`: its cells in that language; `lines`: what both tell;
 //! - `entries`: entries of directories, as clients see them;
 //! - `files`: up- and download;
 //! - `filesystem`, `watchers`, `process`: remote procedures over `connect`;
@@ -21,6 +21,7 @@ mod execute;
 mod files;
 mod filesystem;
 mod json_ascii;
+mod lines;
 mod process;
 mod routing;
 mod signature;

@@ -11,20 +11,17 @@ use serde_json::Value;
 
 use super::super::error::{E2bError, Kind};
 use super::super::{E2b, body};
+use super::limits::limits;
 use super::network::NetworkOptions;
 use super::templates::{self, Template};
 use super::{check_env, check_size, domain, lifetime, sandbox_json};
 use crate::service::{MountAsked, OnExpiry, SavedState, SessionAsked, SessionError, SessionInfo};
 use proofbox_types::caller::Caller;
-use proofbox_types::grant::{AskedLimits, Ceiling};
 
 /// Lifetime of a sandbox where the client gives none, in seconds.
 const DEFAULT_TIMEOUT: u64 = 300;
 /// Metadata of one sandbox, in bytes.
 const MAX_METADATA: usize = 64 << 10;
-/// Memory that a sandbox may use where the policy allows it, in bytes.
-const MEMORY_BYTES: u64 = 512 << 20;
-
 /// `NewSandbox` of the API; its other fields have no meaning here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -166,16 +163,6 @@ fn asked_of(new: NewSandbox, found: Option<Template>) -> Result<SessionAsked, E2
         mounts,
         ..SessionAsked::default()
     })
-}
-
-/// Limits that clients of this API flavour expect, as the pack allows: they set time limits themselves, and end a call
-/// by disconnecting.
-pub(super) fn limits(e2b: &E2b, caller: &Caller) -> Result<AskedLimits, E2bError> {
-    let policies = e2b.shared.service.policies.current();
-    let pack = policies.pack(caller, "default").map_err(SessionError::from)?;
-    let Ceiling { least, most, .. } = pack.ceiling;
-    let memory_bytes = Some(MEMORY_BYTES.clamp(least.memory_bytes, most.memory_bytes));
-    Ok(AskedLimits { memory_bytes, ..AskedLimits::from(&most) })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! - here: showing and ending a sandbox, and its lifetime;
 //! - `create`, `list`, `pause`, `snapshots`, `metrics`, `network`: the actions of these names;
+//! - `limits`: limits of sandboxes;
 //! - `events`: what has become of sandboxes; teams; `logs`: what was done with one;
 //! - `templates`: what sandboxes are made of; `builds`: making such;
 //! - `volumes`: making, finding and removing them;
@@ -10,6 +11,7 @@
 pub mod builds;
 pub mod create;
 pub mod events;
+mod limits;
 pub mod list;
 pub mod logs;
 pub mod metrics;

@@ -11,7 +11,7 @@ use super::super::error::{E2bError, Kind};
 use super::super::{E2b, ENVD_VERSION, body, time};
 use super::builds::names::{Target, parse_tags};
 use super::builds::table::Status;
-use super::create::limits;
+use super::limits::limits;
 use super::list::{page_of, with_next};
 use super::snapshots;
 use crate::service::CheckpointTag;

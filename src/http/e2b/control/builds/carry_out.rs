@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::super::super::E2b;
 use super::super::super::entries::PathBase;
 use super::super::check_env;
-use super::super::create::limits;
+use super::super::limits::limits;
 use super::super::templates::{self, Template};
 use super::plan::{Base, Plan, Source, Step};
 use super::table::{Build, Failure, Level};
