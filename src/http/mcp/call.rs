@@ -12,7 +12,6 @@ use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::handler::CallerSource;
 use super::tasks::Task;
 use crate::http::error::ApiError;
 use crate::service::{ExecuteError, Service, SessionError};
@@ -156,6 +155,15 @@ impl Waiting {
     pub async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
+}
+
+/// Source of a request's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerSource {
+    /// The HTTP request, which was authenticated.
+    Request,
+    /// Nobody else than the user who started this process.
+    Keyless,
 }
 
 /// Returns the caller of a request.

@@ -16,7 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
-use super::call::{Call, CallHandle, CallsInFlight, Doing, ToolError, caller_of};
+use super::call::{Call, CallHandle, CallerSource, CallsInFlight, Doing, ToolError, caller_of};
 use super::resources;
 use super::tasks::{DEFAULT_TTL, NoRoom, Task, Tasks};
 use super::tools::{self, Answer};
@@ -34,15 +34,6 @@ can't reach: trust its `passed` and `total`. Code that fails is a normal result:
 /// Time in which the result of a call is awaited that may become a task: a client that asks for the state of tasks hears
 /// of what is done soon only later.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Source of a request's caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallerSource {
-    /// The HTTP request, which was authenticated.
-    Request,
-    /// Nobody else than the user who started this process.
-    Keyless,
-}
 
 /// Server of the protocol.
 #[derive(Clone)]

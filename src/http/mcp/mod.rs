@@ -51,8 +51,8 @@ use super::error::ApiError;
 use crate::service::Service;
 use crate::telemetry::RequestScope;
 use backend::Backend;
-use call::{CallsInFlight, ClientSession};
-use handler::{CallerSource, Handler};
+use call::{CallerSource, CallsInFlight, ClientSession};
+use handler::Handler;
 use proofbox_types::caller::Caller;
 use tasks_2025::TaskMessage;
 
