@@ -2,9 +2,10 @@
 
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
-use super::fences::{Extent, Prose};
 use super::languages::{self, ENOUGH, PYTHON, Recognised};
+use super::prose::{Extent, Prose, is_prose};
 use super::python::{self, Evidence, MAX_PARSED, Parsed};
+use super::transcript::{code_of_transcript, is_prompt, is_transcript};
 use super::version::Label;
 use super::{Found, MAX_BLOCKS};
 
@@ -230,53 +231,6 @@ fn is_whole_python(text: &str, extent: Extent) -> bool {
     }
 }
 
-/// Returns whether lines have the prompts of an interactive interpreter before code.
-pub(crate) fn is_transcript(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    first.is_some_and(is_prompt) && {
-        let code = code_of_transcript(text);
-        !code.trim().is_empty()
-            && code.lines().take(MAX_JOINED).any(|line| python::line_evidence(line) > Evidence::None)
-    }
-}
-
-fn is_prompt(line: &str) -> bool {
-    after_prompt(line).is_some_and(|(_, is_first)| is_first)
-}
-
-/// Returns what follows a prompt, and whether it is the prompt of a first line.
-fn after_prompt(line: &str) -> Option<(&str, bool)> {
-    let line = line.trim_end_matches(['\n', '\r']);
-    let text = line.trim_start();
-    for (prompt, is_first) in [(">>>", true), ("...", false)] {
-        if let Some(rest) = text.strip_prefix(prompt) {
-            return match rest.strip_prefix(' ') {
-                Some(rest) => Some((rest, is_first)),
-                None if rest.is_empty() => Some((rest, is_first)),
-                None => None,
-            };
-        }
-    }
-    // IPython's.
-    if let Some(rest) = text.strip_prefix("In [") {
-        let (number, rest) = rest.split_once("]:")?;
-        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        return is_number.then(|| (rest.strip_prefix(' ').unwrap_or(rest), true));
-    }
-    let rest = text.strip_prefix("...:")?;
-    Some((rest.strip_prefix(' ').unwrap_or(rest), false))
-}
-
-/// Returns the code of a transcript: prompts are taken off, output is left out.
-pub(crate) fn code_of_transcript(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    for (rest, _) in text.lines().filter_map(after_prompt) {
-        code.push_str(rest);
-        code.push('\n');
-    }
-    code
-}
-
 /// Finds the parts of a text that are Python, line by line.
 fn segments(lines: &[&str]) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
@@ -447,34 +401,6 @@ fn after_string(text: &str, quote: char) -> &str {
     ""
 }
 
-/// Returns whether a line reads as prose: words, markup of documents, or a script other than Latin.
-pub(crate) fn is_prose(line: &str) -> bool {
-    let text = line.trim();
-    if text.starts_with(['|', '>', '<', '•', '–', '—', '$', '\\'])
-        || ["- ", "* ", "**", "#"].iter().any(|mark| text.starts_with(mark))
-    {
-        return true;
-    }
-    let numbered = text.trim_start_matches(|char: char| char.is_ascii_digit());
-    if numbered.len() < text.len() && numbered.starts_with(['.', ')']) && numbered[1..].starts_with(' ') {
-        return true;
-    }
-    let wide = text.chars().filter(|char| char.is_alphabetic() && *char as u32 > 0x24f).count();
-    if wide * 2 > text.chars().filter(|char| char.is_alphabetic()).count() {
-        return true;
-    }
-    let (mut words, mut tokens) = (0, 0);
-    for token in text.split_whitespace() {
-        tokens += 1;
-        let word = token.trim_matches(['.', ',', ':', ';', '!', '?', '(', ')', '"', '\'', '*', '`', '’']);
-        let is_word = !word.is_empty()
-            && word.chars().all(|char| char.is_alphabetic() || matches!(char, '\'' | '’' | '-'))
-            && !token.ends_with("()");
-        words += usize::from(is_word);
-    }
-    words == tokens || (words >= 3 && words * 10 >= tokens * 6)
-}
-
 pub(crate) fn indent(line: &str) -> usize {
     let mut width = 0;
     for char in line.chars() {
@@ -496,18 +422,6 @@ fn dedent(lines: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_of_prose_are_told_from_code() {
-        for line in
-            ["It returns its argument.", "Explanation:", "- so", "1. First", "вот решение", "The `x` is a list."]
-        {
-            assert!(is_prose(line), "{line}");
-        }
-        for line in ["x = foo(1", "return shortest[:", "total += x", "main()"] {
-            assert!(!is_prose(line), "{line}");
-        }
-    }
 
     #[test]
     fn a_statement_may_take_several_lines() {

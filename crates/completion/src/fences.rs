@@ -4,6 +4,7 @@ use proofbox_types::completion::BlockForm;
 
 use super::bare::{self, Balance};
 use super::languages::{self, Nature};
+use super::prose::{Extent, Prose};
 use super::reasoning;
 use super::version::Label;
 
@@ -35,24 +36,6 @@ pub(crate) struct Answer<'a> {
     text: &'a str,
     /// Number of lines before the text.
     skipped: usize,
-}
-
-/// Lines of an answer that follow each other.
-pub(crate) struct Prose<'a> {
-    /// Lines, each with its end.
-    pub lines: Vec<&'a str>,
-    /// Number of the first line, from 1.
-    pub first_line: usize,
-    pub extent: Extent,
-}
-
-/// Share of an answer that its prose is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// There is nothing else in the answer.
-    Whole,
-    /// Blocks stand beside it.
-    Part,
 }
 
 /// Block between marks.

@@ -2,8 +2,8 @@
 
 use proofbox_types::completion::{Block, BlockContent, BlockForm};
 
-use super::fences::{Extent, Prose};
 use super::languages::{self, PYTHON};
+use super::prose::{Extent, Prose};
 use super::python::{self, Evidence};
 use super::version::Label;
 use super::{Found, MAX_BLOCKS};

@@ -2,11 +2,9 @@
 
 use std::sync::LazyLock;
 
-use proofbox_types::completion::BlockContent;
-use regex::Regex;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-use super::bare::{self, is_prose};
+use super::prose::{is_prose, is_sentence};
 use super::python::{self, Evidence};
 use super::shell::{self, Position};
 
@@ -246,60 +244,6 @@ pub(crate) fn nature(tag: &str) -> Nature<'_> {
 /// Returns whether a tag is the name of a language or format.
 pub(crate) fn is_known(tag: &str) -> bool {
     matches!(nature(tag), Nature::Python | Nature::Code(_) | Nature::Console | Nature::Data(_))
-}
-
-/// Judges a marked block: its content, its language, and its code.
-pub(crate) fn judge(nature: Nature<'_>, code: String) -> (BlockContent, Option<String>, String) {
-    let named = |name: &str| Some(name.to_ascii_lowercase());
-    match nature {
-        Nature::Python => {
-            if is_installation(&code) {
-                return (BlockContent::Code, named("shell"), code);
-            }
-            match python::judge_declared(&code) {
-                BlockContent::Transcript => (BlockContent::Transcript, named(PYTHON), bare::code_of_transcript(&code)),
-                content => (content, named(PYTHON), code),
-            }
-        }
-        Nature::Code(name) => (judge_other(&code), named(name), code),
-        Nature::Data(name) => (BlockContent::Data, named(name), code),
-        Nature::Console => {
-            if bare::is_transcript(&code) {
-                return (BlockContent::Transcript, named(PYTHON), bare::code_of_transcript(&code));
-            }
-            match recognise(&code.lines().collect::<Vec<_>>()) {
-                Some(found) => (BlockContent::Code, named(found.language), code),
-                None => (BlockContent::Data, named("console"), code),
-            }
-        }
-        Nature::Unknown | Nature::Other(_) => {
-            let (content, language, code) = bare::judge_unlabelled(code);
-            match nature {
-                // A language that nobody here has heard of.
-                Nature::Other(tag) if content == BlockContent::Data => (judge_other(&code), named(tag), code),
-                _ => (content, language, code),
-            }
-        }
-    }
-}
-
-fn judge_other(code: &str) -> BlockContent {
-    let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
-    if lines.peek().is_none() || !code.contains(char::is_alphanumeric) {
-        return BlockContent::Empty;
-    }
-    BlockContent::Code
-}
-
-/// Returns whether every line installs packages, which people write into blocks of Python.
-fn is_installation(code: &str) -> bool {
-    static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\s*[!%$]?\s*(python3? -m )?(pip3?|conda|uv|poetry) (install|add|pip install)\b")
-            .expect("the pattern is a constant")
-    });
-    let mut lines =
-        code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')).peekable();
-    lines.peek().is_some() && lines.all(|line| LINE.is_match(line))
 }
 
 /// Text in another language than Python.
@@ -1001,29 +945,6 @@ pub(crate) fn recognise(lines: &[&str]) -> Option<Recognised> {
         None if braces >= ENOUGH => Some(Recognised { language: ANY, weight: braces, lines }),
         None => None,
     }
-}
-
-/// Returns whether a line has words that only sentences have, outside quotes and comments.
-pub(crate) fn is_sentence(line: &str) -> bool {
-    let (mut count, mut quote) = (0, None);
-    for word in line.split_whitespace() {
-        if quote.is_none() && matches!(word, "//" | "#" | "--" | "/*" | "%" | ";") {
-            break;
-        }
-        let starts =
-            |mark: char| word.starts_with(mark) || word.contains(&['(', mark][..]) || word.contains(&['=', mark][..]);
-        for mark in ['"', '\'', '`'] {
-            let marks = word.matches(mark).count();
-            if quote == Some(mark) && marks % 2 == 1 {
-                quote = None;
-            } else if quote.is_none() && marks % 2 == 1 && starts(mark) {
-                quote = Some(mark);
-            }
-        }
-        let name = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
-        count += usize::from(quote.is_none() && shell::is_function_word(name));
-    }
-    count > 1 || (count == 1 && line.ends_with(['.', '!', '?', ':', ',']))
 }
 
 /// Weight of a rule of a makefile.

@@ -7,11 +7,14 @@
 mod bare;
 mod fences;
 mod inline;
+mod judge;
 mod languages;
+mod prose;
 mod python;
 mod reasoning;
 mod shell;
 mod tested;
+mod transcript;
 mod version;
 
 use proofbox_types::completion::{Block, BlockContent, BlockForm, ChoiceReason, CompletionReport};
@@ -90,7 +93,7 @@ pub fn extract(completion: &str, entry_points: &[&str]) -> Extraction {
 
 /// Returns whether a text that is given as Python source has code in it: more than white space, comments and prose.
 pub fn contains_code(source: &str) -> bool {
-    source.len() > MAX_BYTES || !matches!(python::judge_declared(source), BlockContent::Empty | BlockContent::Text)
+    source.len() > MAX_BYTES || !matches!(judge::judge_declared(source), BlockContent::Empty | BlockContent::Text)
 }
 
 fn unsearched(completion: &str) -> Extraction {
@@ -117,7 +120,7 @@ fn unsearched(completion: &str) -> Extraction {
 fn judge(raw: fences::RawBlock<'_>) -> Found {
     let declared = raw.tag.map(|tag| tag.chars().take(MAX_DECLARED).collect::<String>()).filter(|tag| !tag.is_empty());
     let nature = raw.tag.map_or(languages::Nature::Unknown, languages::nature);
-    let (content, language, code) = languages::judge(nature, raw.code);
+    let (content, language, code) = judge::judge(nature, raw.code);
     let block = Block {
         form: raw.form,
         content,

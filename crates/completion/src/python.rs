@@ -3,14 +3,12 @@
 use std::sync::LazyLock;
 
 use proofbox_syntax::{MAX_DEPTH_INLINE, nests_too_deep};
-use proofbox_types::completion::BlockContent;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_python_stdlib::sys::is_known_standard_library;
 
-use super::bare::{self, is_prose};
-use super::languages;
+use super::prose::{is_prose, is_sentence};
 
 /// Longest line that is parsed by itself, in bytes.
 const MAX_LINE: usize = 2000;
@@ -169,7 +167,7 @@ pub(crate) fn line_evidence(line: &str) -> Evidence {
         return if is_word { parsed.strongest.min(Evidence::Weak) } else { parsed.strongest };
     }
     match () {
-        () if languages::is_sentence(text) => Evidence::None,
+        () if is_sentence(text) => Evidence::None,
         () if STRONG.is_match(text.as_bytes()) => Evidence::Strong,
         () if !is_prose(text) && WEAK.is_match(text.as_bytes()) => Evidence::Weak,
         () => Evidence::None,
@@ -430,23 +428,6 @@ fn does_something(statement: &Stmt) -> bool {
         Stmt::Expr(part) => !is_plain(&part.value),
         _ => true,
     }
-}
-
-/// Judges a text that is declared to be Python.
-pub(crate) fn judge_declared(source: &str) -> BlockContent {
-    let mut lines = source.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
-    if lines.peek().is_none() || !source.contains(char::is_alphanumeric) {
-        return BlockContent::Empty;
-    }
-    if bare::is_transcript(source) {
-        return BlockContent::Transcript;
-    }
-    let lines: Vec<&str> = lines.collect();
-    let is_text = source.len() <= MAX_PARSED
-        && lines.iter().all(|line| is_prose(line))
-        && parse(source).is_none()
-        && lines.iter().all(|line| line_evidence(line) == Evidence::None);
-    if is_text { BlockContent::Text } else { BlockContent::Code }
 }
 
 #[cfg(test)]
