@@ -1,13 +1,14 @@
 //! The machine that runs programs. It has no stack but its own, counts each instruction, and yields between them.
 
+use super::characters;
 use super::code::{
     ARGC, ARGV, Binary, CONVFMT, ENVIRON, FILENAME, FNR, FS, Instruction, NF, NR, OFMT, OFS, ORS, Program, RLENGTH, RS,
     RSTART, Redirection, Replaces, SUBSEP, SortBy, Source, Target, Variable, Yields,
 };
-use super::functions;
 use super::lexer::unescape;
 use super::records::{Input, Separator};
 use super::regex;
+use super::replacement::{self, Groups, Part};
 use super::value::{RuntimeError, Subscript, Text, Value, format_values, text};
 use crate::PIPE_BYTES;
 use crate::bounds::{Held, MAX_TEXT, Pace, Pieces};
@@ -450,7 +451,7 @@ impl Machine {
                 let format = self.format(CONVFMT);
                 let bytes: usize = values.iter().map(value_bytes).sum();
                 shell.count_pieces(&mut self.pieces, 4 + bytes as u64 / 16).await?;
-                let value = functions::apply(self, shell, function, &values, &format)?;
+                let value = self.apply(shell, function, &values, &format)?;
                 self.owe_bytes(value_bytes(&value));
                 self.push(value)?;
             }
@@ -459,7 +460,7 @@ impl Machine {
                     Value::Array(array) => self.arrays[array].len(),
                     value => {
                         self.owe_bytes(value_bytes(&value));
-                        functions::length(&value.bytes(&self.format(CONVFMT)))
+                        characters::length(&value.bytes(&self.format(CONVFMT)))
                     }
                 };
                 self.push(Value::Number(length as f64))?;
@@ -989,7 +990,7 @@ impl Machine {
         }
         let subject = self.load(shell, target).await?.bytes(&format).into_owned();
         self.owe_bytes(with.len() + subject.len());
-        let parts = functions::replacement(&with, functions::Groups::Whole)?;
+        let parts = replacement::replacement(&with, Groups::Whole)?;
         let which = if replaces == Replaces::First { Some(1) } else { None };
         let (count, out) = self.replace(shell, &expression, &subject, &parts, which).await?;
         if count > 0 {
@@ -1017,7 +1018,7 @@ impl Machine {
             Some(b'g' | b'G') => None,
             _ => Some((how.number() as usize).max(1)),
         };
-        let parts = functions::replacement(&with.bytes(&format), functions::Groups::Numbered)?;
+        let parts = replacement::replacement(&with.bytes(&format), Groups::Numbered)?;
         let subject = subject.bytes(&format).into_owned();
         let (_, out) = self.replace(shell, &expression, &subject, &parts, which).await?;
         let value = Value::Text(self.text(shell, out)?);
@@ -1031,7 +1032,7 @@ impl Machine {
         shell: &Shell,
         expression: &Expression,
         subject: &[u8],
-        with: &[functions::Part],
+        with: &[Part],
         which: Option<usize>,
     ) -> Result<(usize, Vec<u8>), Interrupt> {
         let regular = &expression.regular;
@@ -1054,7 +1055,7 @@ impl Machine {
                 if which.is_none_or(|which| which == seen) {
                     replaced += 1;
                     out.extend_from_slice(&subject[copied..whole.start]);
-                    functions::put(with, &found, &mut out);
+                    replacement::put(with, &found, &mut out);
                     copied = whole.end;
                 }
             }
@@ -1086,8 +1087,8 @@ impl Machine {
             None => Vec::new(),
         };
         let place = |range: &Range<usize>| {
-            let start = functions::length(&subject[..range.start]) as f64 + 1.0;
-            (start, functions::length(&subject[range.clone()]) as f64)
+            let start = characters::length(&subject[..range.start]) as f64 + 1.0;
+            (start, characters::length(&subject[range.clone()]) as f64)
         };
         let (start, length) = match ranges.first() {
             Some(Some(whole)) => place(whole),

@@ -1,5 +1,6 @@
 //! Program `awk`: a compiler to instructions, and a machine for them.
 
+mod characters;
 mod code;
 mod compiler;
 mod functions;
@@ -7,6 +8,7 @@ mod lexer;
 mod machine;
 mod records;
 mod regex;
+mod replacement;
 mod value;
 
 use super::input::{Content, usage};
