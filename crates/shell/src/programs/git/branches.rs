@@ -1,6 +1,6 @@
 //! Subcommands `branch`, `checkout`, `switch`, `tag`, `rev-parse` and `symbolic-ref`.
 
-use super::objects::Id;
+use super::object::Id;
 use super::output::{Output, Rendered};
 use super::repository::{Operands, Repository, files_at, is_name};
 use super::worktree::Looked;

@@ -1,7 +1,8 @@
 //! Subcommands `commit`, `log` and `show`.
 
 use super::diff::CHANGES;
-use super::objects::{Commit, Id};
+use super::object::Id;
+use super::objects::Commit;
 use super::output::Rendered;
 use super::paths::Staged;
 use super::repository::{Operands, Repository, Revisions};

@@ -3,6 +3,7 @@
 use super::{Failure, Outcome, fatal, grow};
 use crate::bounds::Held;
 use crate::state::Shell;
+use proofbox_vfs::HOME;
 use std::sync::Arc;
 
 /// Largest file of settings, in bytes.
@@ -11,6 +12,19 @@ pub(super) const MAX_SETTINGS: usize = 1 << 20;
 const BYTES_A_LINE: usize = 128;
 /// Number of lines that cost a step to look through.
 const LINES_A_STEP: usize = 16;
+
+/// Returns the path of the user's settings.
+pub(super) fn global_path(shell: &Shell) -> String {
+    shell.path(&format!("{}/.gitconfig", shell.text_of("HOME").as_deref().unwrap_or(HOME)))
+}
+
+/// Refuses a file of settings that could not be read again.
+pub(super) fn check_settings(path: &str, text: &str) -> Outcome<()> {
+    if text.len() > MAX_SETTINGS {
+        return fatal(format!("'{path}' would be too large"));
+    }
+    Ok(())
+}
 
 /// Text of a file of settings, line by line, in memory that is counted.
 #[derive(Default)]

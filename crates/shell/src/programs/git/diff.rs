@@ -1,6 +1,6 @@
 //! Subcommand `diff`.
 
-use super::objects::{Entry, Id};
+use super::object::{Entry, Id};
 use super::output::Output;
 use super::repository::{Content, Operands, Repository, Revisions};
 use super::status::quote;

@@ -1,6 +1,7 @@
 //! The index: the files of the next commit.
 
-use super::objects::{Entry, Files, Id, is_file_path};
+use super::object::{Entry, Files, Id};
+use super::objects::is_file_path;
 use super::repository::{MAX_FILE, Repository};
 use super::{Failure, Outcome, fatal};
 use proofbox_vfs::MAX_PATH;
@@ -12,7 +13,7 @@ const FIXED: usize = 62;
 
 impl Repository<'_> {
     pub(super) async fn read_index(&self) -> Outcome<Files> {
-        let mut files = Files::new(self)?;
+        let mut files = Files::new(self.hold(0)?);
         let Some(content) = self.read_bytes(&format!("{}/index", self.git_dir), MAX_FILE).await? else {
             return Ok(files);
         };

@@ -10,6 +10,7 @@ mod commits;
 mod config;
 mod diff;
 mod index;
+mod object;
 mod objects;
 mod output;
 mod paths;

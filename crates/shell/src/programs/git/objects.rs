@@ -1,5 +1,6 @@
 //! Objects: loose ones, compressed, by the SHA-1 of their content.
 
+use super::object::{DIRECTORY, Entry, Files, Id, Object};
 use super::repository::{MAX_FILE, Repository};
 use super::{Failure, Outcome, fatal, file_failure, grow};
 use crate::bounds::{Held, MAX_TEXT};
@@ -27,77 +28,8 @@ const PACKED_A_STEP: u64 = 64;
 /// Number of bytes that cost a step to unpack or to hash.
 const BYTES_A_STEP: u64 = 512;
 
-/// Mode of a directory in a tree.
-pub(super) const DIRECTORY: u32 = 0o40000;
-/// Mode of a file.
-pub(super) const FILE: u32 = 0o100_644;
-/// Mode of a file that can be run.
-pub(super) const EXECUTABLE: u32 = 0o100_755;
-/// Mode of a symbolic link.
-pub(super) const LINK: u32 = 0o120_000;
-
 /// Mode of a commit of another repository.
 const SUBMODULE: u32 = 0o160_000;
-
-/// Name of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Id(pub(super) [u8; 20]);
-
-impl Id {
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        if digits.len() != 40 {
-            return None;
-        }
-        let mut id = [0; 20];
-        for (byte, pair) in id.iter_mut().zip(digits.chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Self(id))
-    }
-
-    pub(super) fn short(self) -> String {
-        self.to_string()[..7].to_owned()
-    }
-}
-
-impl std::fmt::Display for Id {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-/// Object that was read, in memory that is counted.
-pub(super) struct Object {
-    pub(super) kind: String,
-    pub(super) data: Vec<u8>,
-    pub(super) held: Held,
-}
-
-/// File in a tree or in the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) mode: u32,
-    pub(super) id: Id,
-}
-
-/// Files by their paths, in memory that is counted.
-pub(super) struct Files {
-    pub(super) entries: BTreeMap<String, Entry>,
-    held: Held,
-}
-
-impl Files {
-    pub(super) fn new(repository: &Repository<'_>) -> Outcome<Self> {
-        Ok(Self { entries: BTreeMap::new(), held: repository.hold(0)? })
-    }
-
-    pub(super) fn insert(&mut self, path: String, entry: Entry) -> Outcome<()> {
-        grow(&mut self.held, path.len() + 150)?;
-        self.entries.insert(path, entry);
-        Ok(())
-    }
-}
 
 /// Tree that is gone through, entry by entry.
 pub(super) struct Tree {
@@ -275,7 +207,7 @@ impl Repository<'_> {
 
     /// Lists the files of a tree, with those of the trees below it.
     pub(super) async fn flatten(&self, tree: Id) -> Outcome<Files> {
-        let mut files = Files::new(self)?;
+        let mut files = Files::new(self.hold(0)?);
         let mut held = self.hold(0)?;
         let mut open = vec![(String::new(), tree, 0)];
         while let Some((above, id, depth)) = open.pop() {

@@ -1,6 +1,7 @@
 //! Subcommands for paths: `add`, `rm`, `mv`, `reset`, `restore`, `ls-files`.
 
-use super::objects::{Files, is_file_path};
+use super::object::Files;
+use super::objects::is_file_path;
 use super::output::Output;
 use super::repository::{Operands, Repository, files_at};
 use super::status::quote;
@@ -119,7 +120,7 @@ impl<'s> Repository<'s> {
                 Some(_) => {}
             }
         }
-        let mut found = Files::new(self)?;
+        let mut found = Files::new(self.hold(0)?);
         for (path, entry) in &index.entries {
             self.shell.step(1).await?;
             if !operands.have(path) {

@@ -2,7 +2,7 @@
 //! `merge`.
 
 use super::branches::LocalChanges;
-use super::objects::Id;
+use super::object::Id;
 use super::repository::{Repository, is_name, is_repository};
 use super::settings::Layout;
 use super::{Failure, Git, Outcome, fatal};

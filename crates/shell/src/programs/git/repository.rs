@@ -1,8 +1,7 @@
 //! A repository: its directory, references and revisions.
 
-use super::config::{Config, MAX_SETTINGS};
-use super::objects::{Entry, Files, Id};
-use super::settings::{check_settings, global_path};
+use super::config::{Config, MAX_SETTINGS, check_settings, global_path};
+use super::object::{Entry, Files, Id};
 use super::{Failure, Git, Outcome, fatal, file_failure, grow};
 use crate::bounds::Held;
 use crate::state::{Shell, absolute};

@@ -1,25 +1,12 @@
 //! Subcommands `init`, `config` and `credential`.
 
-use super::config::{Config, MAX_SETTINGS};
+use super::config::{Config, MAX_SETTINGS, check_settings, global_path};
 use super::output::Output;
 use super::repository::{Repository, is_name, is_repository};
 use super::{Git, Outcome, fatal, file_failure};
 use crate::programs::input::Content;
-use crate::state::{Shell, absolute};
+use crate::state::absolute;
 use proofbox_vfs::{HOME, lock};
-
-/// Returns the path of the user's settings.
-pub(super) fn global_path(shell: &Shell) -> String {
-    shell.path(&format!("{}/.gitconfig", shell.text_of("HOME").as_deref().unwrap_or(HOME)))
-}
-
-/// Refuses a file of settings that could not be read again.
-pub(super) fn check_settings(path: &str, text: &str) -> Outcome<()> {
-    if text.len() > MAX_SETTINGS {
-        return fatal(format!("'{path}' would be too large"));
-    }
-    Ok(())
-}
 
 /// Directories of a new repository.
 #[derive(Clone, Copy, PartialEq, Eq)]

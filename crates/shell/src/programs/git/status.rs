@@ -1,6 +1,7 @@
 //! Subcommand `status`, and the differences between commit, index and work tree.
 
-use super::objects::{Commit, Entry, Files, Id};
+use super::object::{Entry, Files, Id};
+use super::objects::Commit;
 use super::output::Output;
 use super::repository::{Operands, Repository};
 use super::worktree::Looked;
@@ -115,7 +116,7 @@ impl Repository<'_> {
                 let tree = self.read_commit(id).await?.tree;
                 self.flatten(tree).await
             }
-            None => Files::new(self),
+            None => Ok(Files::new(self.hold(0)?)),
         }
     }
 

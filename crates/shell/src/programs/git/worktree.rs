@@ -1,6 +1,7 @@
 //! Files of the work tree: what is there, what is ignored, and what a commit puts there.
 
-use super::objects::{EXECUTABLE, Entry, FILE, Files, Id, LINK, MAX_OBJECT};
+use super::object::{EXECUTABLE, Entry, FILE, Files, Id, LINK};
+use super::objects::MAX_OBJECT;
 use super::repository::{Content, MAX_FILE, Operands, Repository, files_at};
 use super::{Outcome, fatal, file_failure, grow};
 use crate::bounds::Pace;
@@ -35,7 +36,7 @@ impl Repository<'_> {
         looked: Looked<'_>,
     ) -> Outcome<Files> {
         let work_tree = self.work_tree()?.to_owned();
-        let mut paths = Files::new(self)?;
+        let mut paths = Files::new(self.hold(0)?);
         let mut rules: Vec<Rule> = Vec::new();
         self.read_rules(&format!("{}/info/exclude", self.git_dir), "", &mut rules).await?;
         let mut held = self.hold(RULE_MEMORY)?;
