@@ -1,6 +1,5 @@
 //! Limits of a script. Its text is a guest's: whatever it can do once, it can do in a loop.
 
-use crate::processes::Processes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,6 +12,8 @@ pub(super) const STEPS_OF_SUBSHELL: u64 = 250;
 const STEPS_A_TURN: u64 = 500;
 /// Maximum memory of a script, in bytes: variables, trees, lines that are sorted, output that is substituted.
 pub(super) const MAX_MEMORY: u64 = 64 << 20;
+/// Maximum memory of all scripts of a session, in bytes.
+const MAX_SESSION_MEMORY: u64 = 256 << 20;
 /// Longest value of one expansion, and longest output of a command substitution, bytes.
 pub(super) const MAX_TEXT: usize = 16 << 20;
 /// Fields that the words of one command may become.
@@ -69,21 +70,35 @@ impl Pieces {
     }
 }
 
+/// Memory that all scripts of a session hold together, in bytes.
+#[derive(Debug, Default)]
+pub(super) struct SessionMemory(AtomicU64);
+
+impl SessionMemory {
+    /// Takes memory for a script. False: the session has not so much left; it is to be given back all the same.
+    pub(super) fn take(&self, bytes: u64) -> bool {
+        self.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MAX_SESSION_MEMORY
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 /// Usage of a script together with all its subshells.
 #[derive(Debug, Default)]
 pub(super) struct Use {
     steps: AtomicU64,
     memory: AtomicU64,
     processes: AtomicU64,
-    /// Processes of the session, which count the memory of all its scripts.
-    session: Arc<Processes>,
+    session: Arc<SessionMemory>,
     /// True when the end for exceeding a limit has been reported.
     told: AtomicBool,
 }
 
 impl Use {
     /// Makes the count of a script that has used nothing.
-    pub(super) fn new(session: Arc<Processes>) -> Arc<Self> {
+    pub(super) fn new(session: Arc<SessionMemory>) -> Arc<Self> {
         Arc::new(Self { session, ..Self::default() })
     }
 
@@ -134,7 +149,7 @@ impl Held {
         let bytes = bytes as u64;
         let before = self.shared.memory.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        let is_left = self.shared.session.take_memory(bytes);
+        let is_left = self.shared.session.take(bytes);
         is_left && before.saturating_add(bytes) <= MAX_MEMORY
     }
 }
@@ -142,7 +157,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.shared.memory.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.shared.session.give_memory_back(self.bytes);
+        self.shared.session.give_back(self.bytes);
     }
 }
 
@@ -153,5 +168,18 @@ pub(super) struct ProcessPermit(Arc<Use>);
 impl Drop for ProcessPermit {
     fn drop(&mut self) {
         self.0.processes.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_session_is_bounded() {
+        let memory = SessionMemory::default();
+        assert!(memory.take(MAX_SESSION_MEMORY) && !memory.take(1));
+        memory.give_back(2);
+        assert!(memory.take(1));
     }
 }

@@ -2,20 +2,18 @@
 //! a process through it, whichever command sends them.
 
 use super::PIPE_BYTES;
-use super::bounds::Use;
+use super::bounds::{SessionMemory, Use};
 use super::streams::{Fifo, FifoPlace};
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Processes of one session at a time.
 const MAX_RUNNING: usize = 256;
-/// Memory that all scripts of a session hold together, in bytes.
-const MAX_MEMORY: u64 = 256 << 20;
 /// First number of a process whose host gave it none. Hosts number theirs below.
 const FIRST_NUMBER: u32 = 1 << 17;
 /// Highest number of a process, as on Linux.
@@ -32,7 +30,7 @@ const HARMLESS: [i32; 8] = [17, 18, 19, 20, 21, 22, 23, 28];
 #[derive(Debug, Default)]
 pub struct Processes {
     table: Mutex<Table>,
-    memory: AtomicU64,
+    memory: Arc<SessionMemory>,
     /// Named pipes that are open, by the numbers of their inodes.
     named_pipes: Mutex<BTreeMap<u64, FifoPlace>>,
 }
@@ -173,13 +171,9 @@ impl Processes {
         found
     }
 
-    /// Takes memory for a script. False: the session has not so much left; it is to be given back all the same.
-    pub(crate) fn take_memory(&self, bytes: u64) -> bool {
-        self.memory.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MAX_MEMORY
-    }
-
-    pub(crate) fn give_memory_back(&self, bytes: u64) {
-        self.memory.fetch_sub(bytes, Ordering::Relaxed);
+    /// Returns the count of the memory that the session's scripts hold.
+    pub(crate) fn memory(&self) -> Arc<SessionMemory> {
+        Arc::clone(&self.memory)
     }
 }
 
@@ -350,15 +344,12 @@ mod tests {
     }
 
     #[test]
-    fn processes_and_their_memory_are_bounded() {
+    fn processes_and_their_commands_are_bounded() {
         let processes = Arc::new(Processes::default());
         let mut all: Vec<Entry> = std::iter::from_fn(|| start(&processes, None, None)).take(MAX_RUNNING + 1).collect();
         assert_eq!(all.len(), MAX_RUNNING);
         all.pop();
         assert!(start(&processes, None, None).is_some());
-        assert!(processes.take_memory(MAX_MEMORY) && !processes.take_memory(1));
-        processes.give_memory_back(2);
-        assert!(processes.take_memory(1));
         assert_eq!(shortened(&"é".repeat(MAX_COMMAND)).len(), MAX_COMMAND);
     }
 

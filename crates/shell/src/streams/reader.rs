@@ -1,6 +1,6 @@
 //! Input of a command.
 
-use super::pipe::ReadEnd;
+use super::channel::ReadEnd;
 use crate::bounds::Use;
 use crate::terminal::Terminal;
 use bytes::Bytes;

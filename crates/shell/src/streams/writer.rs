@@ -1,17 +1,12 @@
 //! Output of a command.
 
-use super::pipe::{PipeObserver, WriteEnd};
+use super::channel::{Broken, PipeObserver, WriteEnd};
 use crate::terminal::Terminal;
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Fault, OpenFile};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// Error of a writer to which nothing more can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody reads what is written")]
-pub struct Broken;
 
 /// Reason why bytes were not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
