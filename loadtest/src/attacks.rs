@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::answer::Answer;
 use crate::cases::SplitMix64;
 use crate::connection::Reply;
-use crate::hostile_cases::Want;
+use crate::want::Want;
 
 /// Limit of attacks that do not end by themselves, in seconds.
 const WALL_SECONDS: f64 = 2.0;

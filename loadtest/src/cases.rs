@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::answer::Expected;
-use crate::scenario::ExecuteRequest;
+use crate::request::ExecuteRequest;
 
 /// Longer lines are not cases.
 const MAX_LINE_BYTES: u64 = 16 << 20;

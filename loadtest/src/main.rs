@@ -16,6 +16,7 @@ mod page;
 mod plot;
 mod processes;
 mod report;
+mod request;
 mod requirement;
 mod scenario;
 mod side_by_side;
@@ -24,6 +25,7 @@ mod tally;
 mod target;
 mod timeline;
 mod trials;
+mod want;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

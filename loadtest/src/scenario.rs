@@ -1,22 +1,12 @@
 //! What is asked of the service, ready to send, each request with its right answer.
 
 use anyhow::Context;
-use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::answer::Expected;
 use crate::cases::{Cases, Grading};
+use crate::request::ExecuteRequest;
 use crate::snippets::{ASSERTS, FUNCTION, PRINT, PRINTED, Snippet};
-
-/// Request to `POST /v1/execute`.
-#[derive(Clone, Debug)]
-pub struct ExecuteRequest {
-    /// For people, when its answer is wrong.
-    pub name: String,
-    /// JSON
-    pub body: Bytes,
-    pub expected: Expected,
-}
 
 /// Requests that are sent in order, round and round.
 pub struct Scenario {

@@ -9,7 +9,7 @@ use crate::answer::Answer;
 use crate::connection::{Connection, Reply};
 use crate::latencies::Latencies;
 use crate::native::{ForkServer, Subprocess};
-use crate::scenario::ExecuteRequest;
+use crate::request::ExecuteRequest;
 
 /// The first rounds fill caches; they are not counted.
 const WARMUP_ROUNDS: u64 = 5;

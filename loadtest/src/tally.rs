@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use crate::answer::Answer;
 use crate::connection::{ConnectionError, Reply};
 use crate::latencies::Latencies;
-use crate::scenario::ExecuteRequest;
+use crate::request::ExecuteRequest;
 use crate::timeline::{Moment, Timeline};
 
 /// Wrong answers and errors that are told in words; the others are only counted.

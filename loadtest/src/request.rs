@@ -1,0 +1,15 @@
+//! Requests with their right answers.
+
+use hyper::body::Bytes;
+
+use crate::answer::Expected;
+
+/// Request to `POST /v1/execute`.
+#[derive(Clone, Debug)]
+pub struct ExecuteRequest {
+    /// For people, when its answer is wrong.
+    pub name: String,
+    /// JSON
+    pub body: Bytes,
+    pub expected: Expected,
+}
