@@ -1,5 +1,5 @@
-//! Holds how the code is written: openings and lengths of doc comments and docstrings, names of bounds and of types
-//! (CONTRIBUTING.md).
+//! Holds how the code is written: openings and lengths of doc comments and docstrings, names of bounds and of types,
+//! `bool` parameters (CONTRIBUTING.md).
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,9 @@ const MAX_SHORT: usize = 5;
 const FEW_WORDS: usize = 3;
 /// Prefixes that bounds had beside `MAX_`.
 const OTHER_BOUNDS: [&str; 3] = ["MOST_", "LONGEST_", "MAXIMUM_"];
+
+/// Largest number of parameters that are a `bool`.
+const MAX_BOOL_PARAMETERS: usize = 5;
 
 const RUST_FOLDERS: [&str; 3] = ["src", "crates", "loadtest/src"];
 const PYTHON_FOLDERS: [&str; 4] = ["clients", "loadtest", "runtimes", "tests"];
@@ -198,4 +201,52 @@ fn types_have_names_that_can_be_searched_for() {
             assert_eq!(named, None, "{}:{}: a type needs a telling name", path.display(), number + 1);
         }
     }
+}
+
+/// Returns the parameters of the function whose signature a text begins with.
+fn parameters(signature: &str) -> Option<Vec<&str>> {
+    let (mut depth, mut start, mut before, mut found) = (0, None, ' ', Vec::new());
+    for (at, character) in signature.char_indices() {
+        match (character, start) {
+            ('>', _) if before == '-' => {}
+            ('(', None) if depth == 0 => start = Some(at + 1),
+            ('{' | ';' | '"', None) => return None,
+            (',', Some(from)) if depth == 0 => {
+                found.push(&signature[from..at]);
+                start = Some(at + 1);
+            }
+            (')', Some(from)) if depth == 0 => {
+                found.push(&signature[from..at]);
+                return Some(found);
+            }
+            ('(' | '[' | '<', _) => depth += 1,
+            (')' | ']' | '>', _) => depth -= 1,
+            _ => {}
+        }
+        before = character;
+    }
+    None
+}
+
+#[test]
+fn choices_are_enums_and_not_bool_arguments() {
+    let is_test = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("test_") || path.components().any(|part| part.as_os_str() == "tests")
+    };
+    let mut found = Vec::new();
+    for path in rust_files().iter().filter(|path| !is_test(path)) {
+        let source = std::fs::read_to_string(path).expect("UTF-8");
+        let code = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for (at, _) in code.match_indices("fn ") {
+            for parameter in parameters(&code[at..]).unwrap_or_default() {
+                let kind = parameter.split_once(':').map_or("", |(_, kind)| kind.trim());
+                if ["bool", "Option<bool>"].contains(&kind) {
+                    let line = code[..at].matches('\n').count() + 1;
+                    found.push(format!("\n{}:{line}: {}", path.display(), parameter.trim()));
+                }
+            }
+        }
+    }
+    assert!(found.len() <= MAX_BOOL_PARAMETERS, "{} bool parameters: {}", found.len(), found.concat());
 }
