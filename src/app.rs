@@ -14,8 +14,8 @@ use crate::http::{self, ConnectionBounds, KeylessRequests, Scheme, Tls};
 use crate::metrics::Metrics;
 use crate::sandbox::Sandbox;
 use crate::service::{
-    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, Components, JobSettings, Keys, PolicyStore,
-    Receipts, Service, SessionSettings,
+    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, CommandAdmission, Components, JobSettings, Keys,
+    PolicyStore, Receipts, Service, SessionSettings,
 };
 use crate::telemetry::{Collector, Telemetry};
 use proofbox_runtime::ImageError;
@@ -87,13 +87,16 @@ impl App {
             memory_bytes: policies.current().most_memory_bytes(),
             hardening: config.hardening,
         };
-        let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics));
-        workers.wait_ready().await.context("starting the workers")?;
         let admission = AdmissionSettings {
             capacity: config.workers * config.slots as usize,
             most_queued: config.queue,
             max_wait: config.max_wait,
         };
+        let admission = Arc::new(Admission::new(admission, Arc::clone(&metrics)));
+        let keys = Arc::new(open_keys(config, &metrics)?);
+        let commands = CommandAdmission { admission: Arc::clone(&admission), keys: Arc::clone(&keys) };
+        let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics), Arc::new(commands));
+        workers.wait_ready().await.context("starting the workers")?;
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {
             most: config.sessions,
@@ -110,8 +113,8 @@ impl App {
         let service = Service::new(Components {
             sandbox,
             policies,
-            admission: Admission::new(admission, Arc::clone(&metrics)),
-            keys: open_keys(config, &metrics)?,
+            admission,
+            keys,
             images,
             metrics,
             receipts,

@@ -12,6 +12,7 @@ use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Outcome;
 use proofbox_types::program::Program;
 pub use proofbox_vfs::FilesError;
+pub use proofbox_worker::{InterpreterAdmission, InterpreterPermit, Payer};
 use proofbox_worker::{WorkerError, WorkerPool};
 
 /// Failure of the sandbox itself; the program is not to blame and is not graded.
@@ -51,11 +52,12 @@ impl Sandbox {
         &self.workers
     }
 
-    /// Runs a program in a fresh interpreter. Dropping the future stops the guest.
+    /// Runs a program in a fresh interpreter. Dropping the future stops the guest. Interpreters that its commands start
+    /// count to `payer`.
     ///
     /// # Errors
     /// Returns an error when we fail. However the guest ends, that is an [`Outcome`].
-    pub async fn run(&self, program: Arc<Program>, grant: &Grant) -> Result<Outcome, SandboxError> {
-        Ok(self.workers.run(program, grant).await?)
+    pub async fn run(&self, program: Arc<Program>, grant: &Grant, payer: Payer) -> Result<Outcome, SandboxError> {
+        Ok(self.workers.run(program, grant, payer).await?)
     }
 }

@@ -6,19 +6,20 @@ use std::time::Duration;
 use super::Sandbox;
 use proofbox_memory::Sender;
 use proofbox_types::grant::Limits;
+use proofbox_types::ids::KeyId;
 use proofbox_types::session::{
     Cell, CellLimits, CellOutcome, Command, CommandOutcome, ContextNumber, FileAnswer, FileAsk, Footprint, Opening,
 };
 use proofbox_vfs::WatchDepth;
 use proofbox_worker::rpc::{CommandNumber, SessionNumber, SessionRequest, SessionResponse};
 pub use proofbox_worker::rpc::{JobsAtSave, RequestError, SessionEvent};
-use proofbox_worker::{CallError, SessionLocation, WorkerError};
+use proofbox_worker::{CallError, SessionLocation, SessionRef, WorkerError};
 
 /// A session that lives in a worker. It ends with the worker, or by [`Sandbox::close`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionHandle {
     location: SessionLocation,
-    number: SessionNumber,
+    session: SessionRef,
 }
 
 /// Error of a request to a session.
@@ -58,29 +59,35 @@ impl Sandbox {
         self.next_session.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A new session. Its interpreter is made at its first call.
+    async fn handle(&self, owner: Option<KeyId>) -> Result<SessionHandle, WorkerError> {
+        let location = self.workers.pick_worker().await?;
+        Ok(SessionHandle { location, session: SessionRef { number: self.number(), owner } })
+    }
+
+    /// A new session of this owner. Its interpreter is made at its first call.
     ///
     /// # Errors
     /// Returns an error when a file can't be put into it, or there is no worker.
-    pub async fn open(&self, opening: Opening) -> Result<SessionHandle, SessionCallError> {
-        let session = SessionHandle { location: self.workers.pick_worker().await?, number: self.number() };
+    pub async fn open(&self, owner: Option<KeyId>, opening: Opening) -> Result<SessionHandle, SessionCallError> {
+        let session = self.handle(owner).await?;
         self.request(session, SessionRequest::Open(Box::new(opening)), None).await?;
         Ok(session)
     }
 
-    /// A session from a checkpoint, with more variables in its environment; `image` is the hash of the image that it was
+    /// A session of this owner from a checkpoint, with more variables in its environment; `image` is the hash of the image that it was
     /// made in, none for the default one.
     ///
     /// # Errors
     /// Returns an error when the checkpoint is damaged, or there is no room.
     pub async fn load(
         &self,
+        owner: Option<KeyId>,
         bytes: Vec<u8>,
         image: Option<String>,
         limits: &Limits,
         new_env: Vec<(String, String)>,
     ) -> Result<(SessionHandle, Footprint), SessionCallError> {
-        let session = SessionHandle { location: self.workers.pick_worker().await?, number: self.number() };
+        let session = self.handle(owner).await?;
         let request = SessionRequest::Load { bytes, image, limits: *limits, new_env };
         let footprint = self.footprint_of(session, request).await?;
         Ok((session, footprint))
@@ -207,7 +214,9 @@ impl Sandbox {
     ) -> Result<(Vec<SessionHandle>, Footprint), SessionCallError> {
         let into: Vec<SessionNumber> = std::iter::repeat_with(|| self.number()).take(count).collect();
         let footprint = self.footprint_of(session, SessionRequest::Fork { into: into.clone() }).await?;
-        Ok((into.into_iter().map(|number| SessionHandle { location: session.location, number }).collect(), footprint))
+        let SessionHandle { location, session: SessionRef { owner, .. } } = session;
+        let forks = into.into_iter().map(|number| SessionHandle { location, session: SessionRef { number, owner } });
+        Ok((forks.collect(), footprint))
     }
 
     /// Runs a command to its end, and to that of its background jobs; its outcome, and the fuel of its interpreters and of those of commands killed
@@ -294,7 +303,7 @@ impl Sandbox {
         ask: SessionRequest,
         events: Option<Sender<SessionEvent>>,
     ) -> Result<SessionResponse, SessionCallError> {
-        Ok(self.workers.request(session.location, session.number, ask, events).await?)
+        Ok(self.workers.request(session.location, session.session, ask, events).await?)
     }
 }
 

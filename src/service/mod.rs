@@ -3,6 +3,7 @@
 
 mod admission;
 mod background;
+mod command_admission;
 mod execution;
 mod jobs;
 mod keys;
@@ -22,6 +23,7 @@ use std::sync::{Arc, Weak};
 
 pub use admission::{Admission, AdmissionSettings, Busy};
 pub use background::BackgroundTasks;
+pub use command_admission::CommandAdmission;
 pub use execution::{ExecuteError, Execution, Executor, ImageChooser, ImageReason};
 pub use jobs::{
     CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobManager,
@@ -49,7 +51,7 @@ pub use volumes::{
 pub use webhooks::{WebhookChange, WebhookError, WebhookInfo, WebhookManager, WebhookWire};
 
 use crate::metrics::{Metrics, gauged};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Payer, Sandbox};
 use crate::telemetry::logs;
 use proofbox_runtime::images::Images;
 use proofbox_store::Store;
@@ -61,6 +63,13 @@ use proofbox_types::hardening::Hardened;
 struct Asking<'a> {
     caller: &'a Caller,
     urgency: Urgency,
+}
+
+impl Asking<'_> {
+    /// Payer of the interpreters that commands of the run start.
+    fn payer(self) -> Payer {
+        Payer { owner: self.caller.owner(), urgency: self.urgency }
+    }
 }
 
 /// Parts of the service behind every API flavour.
@@ -115,9 +124,9 @@ pub struct Components {
     /// Policy packs in force.
     pub policies: PolicyStore,
     /// Admission of runs: permits and queue.
-    pub admission: Admission,
+    pub admission: Arc<Admission>,
     /// Keys of the clients.
-    pub keys: Keys,
+    pub keys: Arc<Keys>,
     /// Images that guests start from.
     pub images: Images,
     /// Counters of the service.
@@ -153,8 +162,8 @@ impl Service {
             store,
             hardened,
         } = components;
-        let (sandbox, policies, admission) = (Arc::new(sandbox), Arc::new(policies), Arc::new(admission));
-        let (keys, images, receipts) = (Arc::new(keys), Arc::new(images), Arc::new(receipts));
+        let (sandbox, policies) = (Arc::new(sandbox), Arc::new(policies));
+        let (images, receipts) = (Arc::new(images), Arc::new(receipts));
         let store = store.map(Arc::new);
         let background = BackgroundTasks::default();
         let image_chooser = Arc::new(ImageChooser::new(&images));

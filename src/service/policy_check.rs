@@ -114,7 +114,7 @@ impl PolicyCheck {
     async fn compiles(&self, asking: Asking<'_>, code: &str, grant: &Grant) -> Result<bool, ExecuteError> {
         let program = Program { code: COMPILE.to_owned(), stdin: code.as_bytes().to_vec(), ..Program::default() };
         let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
-        let outcome = self.sandbox.run(program.into(), grant).await;
+        let outcome = self.sandbox.run(program.into(), grant, asking.payer()).await;
         drop(permit);
         // What can't be told is told by the run itself.
         Ok(outcome.is_ok_and(|outcome| matches!(outcome.end, End::Exited(0)) && outcome.report.error.is_none()))

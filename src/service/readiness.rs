@@ -7,8 +7,8 @@ use tokio::sync::Mutex;
 
 use super::PolicyStore;
 use crate::metrics::Metrics;
-use crate::sandbox::Sandbox;
-use proofbox_types::caller::Caller;
+use crate::sandbox::{Payer, Sandbox};
+use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::grant::AskedLimits;
 use proofbox_types::outcome::End;
 use proofbox_types::program::Program;
@@ -61,7 +61,8 @@ impl Readiness {
             .map_err(|error| error.to_string())?;
         let program = Program { code: "print(6 * 7)".to_owned(), ..Program::default() };
         // It takes no place in the queue: it must tell whether guests run, not whether there is much to do.
-        let outcome = self.sandbox.run(program.into(), &grant).await.map_err(|error| error.to_string())?;
+        let payer = Payer { owner: None, urgency: Urgency::Interactive };
+        let outcome = self.sandbox.run(program.into(), &grant, payer).await.map_err(|error| error.to_string())?;
         match (&outcome.end, outcome.stdout.text().as_str()) {
             (End::Exited(0), "42\n") => Ok(()),
             (end, _) => Err(format!("the test snippet ended with {end:?}")),

@@ -4,12 +4,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use proofbox::metrics::Metrics;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::Hardening;
 use proofbox_types::outcome::{End, Outcome, Usage};
+use proofbox_types::session::CellLimits;
 use proofbox_worker::rpc::{SessionRequest, SessionResponse};
-use proofbox_worker::{CallError, WorkerError, WorkerPool, WorkerSettings};
+use proofbox_worker::{
+    CallError, InterpreterAdmission, InterpreterPermit, Payer, SessionRef, WorkerError, WorkerPool, WorkerSettings,
+};
 
 use crate::harness::{Server, proofbox};
 use crate::process;
@@ -28,7 +32,7 @@ def exactly(count):
         got += piece
     return got
 def heard(): return exactly(struct.unpack('>I', exactly(4))[0])
-READY, UNFIT, DONE, EVENT, ANSWERED, PONG = range(6)
+READY, UNFIT, DONE, EVENT, ANSWERED, PONG, WANTED = range(7)
 heard()
 ";
 /// Says that it is ready, having given up nothing.
@@ -37,6 +41,18 @@ const READY: &str = "frame(bytes([READY, 0]))\n";
 const ASKED: &str = "while heard()[0] == 4: frame(bytes([PONG, 0]))\n";
 /// Answers that it has no contexts.
 const ANSWER: &str = "frame(bytes([ANSWERED, 0, 0, 3, 0]))\n";
+
+/// Session that is asked about.
+const SESSION: SessionRef = SessionRef { number: 1, owner: None };
+
+/// Admission whose queue never moves.
+struct Endless;
+
+impl InterpreterAdmission for Endless {
+    fn admit(&self, _payer: Payer) -> BoxFuture<'static, Option<InterpreterPermit>> {
+        Box::pin(std::future::pending())
+    }
+}
 
 struct Hostile {
     pool: WorkerPool,
@@ -68,14 +84,18 @@ fn hostile(script: &str) -> Hostile {
         memory_bytes: 1 << 28,
         hardening: Hardening::Off,
     };
-    Hostile { pool: WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics)), metrics, _directory: directory }
+    Hostile {
+        pool: WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics), Arc::new(Endless)),
+        metrics,
+        _directory: directory,
+    }
 }
 
 impl Hostile {
     async fn ask(&self) -> Result<SessionResponse, CallError> {
         self.pool.wait_ready().await.expect("it says that it is ready");
         let location = self.pool.pick_worker().await.expect("it is ready");
-        self.pool.request(location, 1, SessionRequest::Contexts, None).await
+        self.pool.request(location, SESSION, SessionRequest::Contexts, None).await
     }
 
     async fn replaced(&self) {
@@ -186,4 +206,31 @@ async fn a_worker_that_cannot_start_says_why() {
     let worker = hostile("why = b'no room'\nframe(bytes([UNFIT, len(why)]) + why)");
     let error = worker.pool.wait_ready().await.expect_err("it can't");
     assert_eq!(error.to_string(), "no worker process can be started: no room");
+}
+
+#[tokio::test]
+async fn interpreters_of_a_session_that_runs_nothing_have_no_place() {
+    let wanted = "
+frame(bytes([WANTED, 0, 0, 1]))
+while (answer := heard())[0] == 4: frame(bytes([PONG, 0]))
+assert answer == bytes([6, 0, 0]), answer
+";
+    let worker = hostile(&[READY, ASKED, wanted, ANSWER, ASKED].concat());
+    assert!(matches!(worker.ask().await, Ok(SessionResponse::Contexts(_))));
+}
+
+#[tokio::test]
+async fn a_worker_that_starts_more_interpreters_than_it_may_is_ended() {
+    for (count, distinct, is_possible) in [(4, 9, true), (5, 9, false), (2, 1, false)] {
+        let wanted =
+            format!("for number in range({count}): frame(bytes([WANTED, number % {distinct}, 0, 1]))\ntime.sleep(60)");
+        let worker = hostile(&[READY, ASKED, &wanted].concat());
+        worker.pool.wait_ready().await.expect("it says that it is ready");
+        let location = worker.pool.pick_worker().await.expect("it is ready");
+        let limits = CellLimits { fuel: 1, wall: Duration::from_secs(1), output_bytes: 0 };
+        let request = SessionRequest::Run { number: 1, command: Box::default(), limits };
+        let answer = worker.pool.request(location, SESSION, request, None);
+        let answer = tokio::time::timeout(Duration::from_secs(2), answer).await;
+        assert_eq!(answer.is_err(), is_possible, "{count}: {answer:?}");
+    }
 }

@@ -33,6 +33,7 @@ mod hostile_worker;
 mod image;
 mod images;
 mod input;
+mod interpreters;
 mod isolated;
 mod jobs;
 mod judge0;

@@ -3,9 +3,14 @@
 //! A command has ended for its client when its script has, and nothing holds its output any more. Jobs that it left in
 //! the background go on: those of a session's commands within the request that runs the command, those of scripts from
 //! a call or run in [`SessionCommands`]. All end when the command's time is over, and with the session or run.
+//!
+//! Each interpreter that a command starts has a permit of the front process, as a run or a call has. A guest that waits
+//! for its script lends the script its own ([`Loan`]): one interpreter of the script needs no other, so that programs
+//! that start programs one by one never wait for a permit.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -14,8 +19,11 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
+use super::admission::{Admitted, WorkerAdmission};
+use super::protocol::CommandSource;
 use super::rpc::{CommandNumber, Events, RequestError, SessionEvent, SessionNumber};
 use proofbox_memory::Piece;
 use proofbox_runtime::COMMAND_SLOTS;
@@ -31,6 +39,8 @@ use proofbox_vfs::{Credentials, Output, SharedTree, absolute_path};
 const NO_SLOT: Duration = Duration::from_secs(10);
 /// Exit code of a command whose time is over, as `timeout` has it.
 const TIMED_OUT: i32 = 124;
+/// Exit code of a program that is killed.
+const KILLED: i32 = 137;
 /// Exit code of a script that ended without one, which does not happen.
 const LOST: i32 = 255;
 
@@ -42,6 +52,7 @@ type Name = (SessionNumber, CommandNumber);
 pub struct Commands {
     /// Permits for the interpreters that commands have at once.
     free: Arc<Semaphore>,
+    admission: WorkerAdmission,
     /// Standard input of each running command that takes any.
     inputs: Arc<Mutex<HashMap<Name, Writer>>>,
 }
@@ -49,6 +60,7 @@ pub struct Commands {
 /// Commands of one session or run.
 pub struct SessionCommands {
     worker: Commands,
+    source: CommandSource,
     processes: Arc<Processes>,
     /// Background jobs that scripts of calls have left; none when the session has ended.
     left: Mutex<Option<JoinSet<()>>>,
@@ -72,9 +84,9 @@ impl Drop for CommandsOwner {
 }
 
 impl Commands {
-    /// Makes an empty set of commands.
-    pub fn new() -> Self {
-        Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), inputs: Arc::default() }
+    /// Makes an empty set of commands, for whose interpreters `admission` has permits.
+    pub fn new(admission: WorkerAdmission) -> Self {
+        Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), admission, inputs: Arc::default() }
     }
 
     fn inputs(&self) -> MutexGuard<'_, HashMap<Name, Writer>> {
@@ -82,10 +94,9 @@ impl Commands {
     }
 
     /// Makes the commands of a session or run, which end with what is returned.
-    pub fn for_session(&self) -> CommandsOwner {
-        let commands =
-            SessionCommands { worker: self.clone(), processes: Arc::default(), left: Mutex::new(Some(JoinSet::new())) };
-        CommandsOwner(Arc::new(commands))
+    pub fn of(&self, source: CommandSource) -> CommandsOwner {
+        let left = Mutex::new(Some(JoinSet::new()));
+        CommandsOwner(Arc::new(SessionCommands { worker: self.clone(), source, processes: Arc::default(), left }))
     }
 
     /// Gives a command input; none: there will be no more.
@@ -244,8 +255,8 @@ impl SessionCommands {
                 CommandOutcome { exit_code, class, fuel, stdout_bytes, stderr_bytes }
             });
         };
-        let host = self.host(session_context, limits, Arc::clone(&spent));
-        let run = tokio::time::timeout(limits.wall, run_with_jobs(&host, script, terminal, exit));
+        let host = self.host(session_context, limits, Arc::clone(&spent), None);
+        let run = timeout(limits.wall, run_with_jobs(&host, script, terminal, exit));
         let tell_exit = async {
             exited.notified().await;
             // Not when it has left no jobs: then the answer is next.
@@ -264,9 +275,15 @@ impl SessionCommands {
         outcome.into_inner().expect("it has just been set, if it was not")
     }
 
-    fn host(&self, session_context: SessionContext, limits: CellLimits, spent: Arc<AtomicU64>) -> Sandboxed {
-        let (free, processes) = (Arc::clone(&self.worker.free), Arc::clone(&self.processes));
-        Sandboxed { session_context, free, processes, limits, spent }
+    fn host(
+        &self,
+        session_context: SessionContext,
+        limits: CellLimits,
+        spent: Arc<AtomicU64>,
+        loan: Option<Loan>,
+    ) -> Sandboxed {
+        let (worker, source, processes) = (self.worker.clone(), self.source, Arc::clone(&self.processes));
+        Sandboxed { session_context, worker, source, loan, processes, limits, spent }
     }
 }
 
@@ -287,8 +304,11 @@ impl CommandRunner for SessionCommands {
         let stdin = Reader::from_bytes(stdin);
         let script = Script { number: None, text, args: Vec::new(), cwd, env, credentials, stdin, stdout, stderr };
         let over = Instant::now().checked_add(limits.wall);
+        let loan = Loan::default();
+        // Until its end is known, or nobody waits for it any more.
+        let lent = loan.over.clone().drop_guard();
         // Its fuel is that of the call or run.
-        let host = self.host(session_context, limits, Arc::default());
+        let host = self.host(session_context, limits, Arc::default(), Some(loan));
         let (exit, exited) = oneshot::channel();
         let mut run = Box::pin(async move {
             let exit = |code| {
@@ -303,6 +323,7 @@ impl CommandRunner for SessionCommands {
                 Either::Left((code, _)) => code,
                 Either::Right(((), mut exited)) => return exited.try_recv().unwrap_or(LOST),
             };
+            drop(lent);
             if run.as_mut().now_or_never().is_none() {
                 let jobs = async move {
                     match over {
@@ -327,10 +348,53 @@ impl CommandRunner for SessionCommands {
     }
 }
 
+/// Permit of a guest that waits for its script. One interpreter of the script at a time uses it, until the guest goes
+/// on; then one that still uses it needs a permit of its own.
+#[derive(Clone)]
+struct Loan {
+    free: Arc<Semaphore>,
+    over: CancellationToken,
+}
+
+impl Default for Loan {
+    fn default() -> Self {
+        Self { free: Arc::new(Semaphore::new(1)), over: CancellationToken::new() }
+    }
+}
+
+impl Loan {
+    fn take(&self) -> Option<Borrowed> {
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok().filter(|_| !self.over.is_cancelled())?;
+        Some(Borrowed { over: self.over.clone(), _permit: permit })
+    }
+}
+
+/// The permit of a [`Loan`], in use.
+struct Borrowed {
+    over: CancellationToken,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Permit of the front process for an interpreter.
+enum Place {
+    Borrowed(Borrowed),
+    Own { _permit: Admitted },
+}
+
+/// Permits for one interpreter. That of the front process is given back first: it counts those of a session.
+struct Permits {
+    place: Place,
+    _session: OwnedSemaphorePermit,
+    _worker: OwnedSemaphorePermit,
+}
+
 /// A session as the shell has it.
 struct Sandboxed {
     session_context: SessionContext,
-    free: Arc<Semaphore>,
+    worker: Commands,
+    source: CommandSource,
+    /// Permit of the guest that waits for the script; none where a client has started it.
+    loan: Option<Loan>,
     processes: Arc<Processes>,
     limits: CellLimits,
     /// Fuel of the script's interpreters so far.
@@ -338,13 +402,44 @@ struct Sandboxed {
 }
 
 impl Sandboxed {
-    /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting.
-    async fn acquire_interpreter(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+    /// Acquires permits for one interpreter: of the session first, so that one session keeps no other waiting, and of
+    /// the worker last, so that a key without permits keeps no other key waiting.
+    async fn acquire_interpreter(&self) -> Option<Permits> {
         let permits = async {
-            let own = Arc::clone(self.session_context.command_permits()).acquire_owned().await.ok()?;
-            Some((own, Arc::clone(&self.free).acquire_owned().await.ok()?))
+            let session = Arc::clone(self.session_context.command_permits()).acquire_owned().await.ok()?;
+            let place = match self.loan.as_ref().and_then(Loan::take) {
+                Some(borrowed) => Place::Borrowed(borrowed),
+                None => Place::Own { _permit: self.admit().await? },
+            };
+            let worker = Arc::clone(&self.worker.free).acquire_owned().await.ok()?;
+            Some(Permits { place, _session: session, _worker: worker })
         };
-        tokio::time::timeout(NO_SLOT, permits).await.ok().flatten()
+        timeout(NO_SLOT, permits).await.ok().flatten()
+    }
+
+    async fn admit(&self) -> Option<Admitted> {
+        self.worker.admission.acquire(self.source).await
+    }
+
+    /// Runs an interpreter with its permits: its result, or none where it has lost the permit that it had borrowed and
+    /// finds no other in time.
+    async fn with_permits<T>(&self, mut permits: Permits, run: impl Future<Output = T>) -> Option<T> {
+        let mut run = pin!(run);
+        if let Place::Borrowed(Borrowed { over, .. }) = &permits.place {
+            tokio::select! {
+                biased;
+                result = &mut run => return Some(result),
+                () = over.cancelled() => {}
+            }
+            tokio::select! {
+                biased;
+                result = &mut run => return Some(result),
+                permit = timeout(NO_SLOT, self.admit()) => {
+                    permits.place = Place::Own { _permit: permit.ok().flatten()? };
+                }
+            }
+        }
+        Some(run.await)
     }
 }
 
@@ -364,7 +459,7 @@ impl Host for Sandboxed {
     fn python(&self, start: PythonStart) -> BoxFuture<'_, i32> {
         Box::pin(async move {
             let PythonStart { args, env, cwd, credentials, stdin, stdout, stderr } = start;
-            let Some(_permits) = self.acquire_interpreter().await else {
+            let Some(permits) = self.acquire_interpreter().await else {
                 let _ = stderr.write_all(b"bash: fork: retry: Resource temporarily unavailable\n").await;
                 return 254;
             };
@@ -375,9 +470,14 @@ impl Host for Sandboxed {
                 stderr: Arc::new(ProgramOutput(stderr)),
             };
             let program = Program { args, env, cwd, credentials, pipes };
-            match self.session_context.python(program, &self.limits, &self.spent).await {
-                Ok(code) => code,
-                Err(error) => {
+            let run = self.session_context.python(program, &self.limits, &self.spent);
+            match self.with_permits(permits, run).await {
+                Some(Ok(code)) => code,
+                None => {
+                    let _ = said.write_all(b"python3: stopped: the key has no place for it\n").await;
+                    KILLED
+                }
+                Some(Err(error)) => {
                     tracing::warn!(%error, "a command had no interpreter");
                     let _ = said.write_all(b"python3: cannot start: Resource temporarily unavailable\n").await;
                     126

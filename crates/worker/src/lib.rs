@@ -3,8 +3,10 @@
 //! - [`WorkerPool`] starts one worker a core, watches over them, and replaces those that die or hang;
 //! - [`process::main`] is the worker's own loop (`proofbox worker`, started by the pool alone);
 //! - [`rpc`] is what can be asked of a session, which lives in one of them;
+//! - `admission` asks the front process for permits, for the interpreters of commands;
 //! - `protocol` is what they say to each other over a Unix socket.
 
+mod admission;
 mod commands;
 #[doc(hidden)]
 pub mod fuzz_targets;
@@ -17,4 +19,5 @@ mod sessions;
 mod stderr_log;
 mod turns;
 
-pub use pool::{CallError, PoolObserver, SessionLocation, WorkerError, WorkerPool, WorkerSettings};
+pub use admission::{InterpreterAdmission, InterpreterPermit, Payer};
+pub use pool::{CallError, PoolObserver, SessionLocation, SessionRef, WorkerError, WorkerPool, WorkerSettings};

@@ -18,14 +18,18 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
+use super::admission::{InterpreterAdmission, Payer};
+use super::protocol::{CommandSource, FromWorker, RunId, Ticket, ToWorker, decode, encode, framing};
 use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use super::stderr_log::pass_on;
 use super::turns::{Turn, Turns};
 use proofbox_memory::Sender;
 use proofbox_runtime::image::Image;
+use proofbox_runtime::session::SessionContext;
+use proofbox_types::caller::Urgency;
 use proofbox_types::grant::Grant;
 use proofbox_types::hardening::{Hardened, Hardening};
+use proofbox_types::ids::KeyId;
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Usage};
 use proofbox_types::program::Program;
 
@@ -100,8 +104,8 @@ pub enum WorkerError {
 
 /// Receiver of the result of what is under way in a worker.
 enum Waiting {
-    /// Receiver of a run's outcome, with its wall limit.
-    Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration },
+    /// Receiver of a run's outcome, with its wall limit and the payer of its commands.
+    Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration, payer: Payer },
     /// Receiver of a session's response, and of its events.
     Request { answer: oneshot::Sender<Result<SessionResponse, CallError>>, events: Option<Sender<SessionEvent>> },
 }
@@ -112,7 +116,7 @@ impl Waiting {
         let error = if turn.is_some() { WorkerError::Blamed } else { WorkerError::Lost };
         match self {
             // The receivers may have gone this moment; then nobody is interested.
-            Self::Run { answer, wall } => {
+            Self::Run { answer, wall, .. } => {
                 // Whatever kept it there, it ran for longer than it may.
                 let result = turn.filter(|turn| *turn >= wall).map(|turn| timed_out(wall, turn)).ok_or(error);
                 drop(answer.send(result));
@@ -156,12 +160,106 @@ pub struct SessionLocation {
     process: u32,
 }
 
+/// A session as requests name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionRef {
+    /// Number of the session.
+    pub number: SessionNumber,
+    /// Key that owns the session, to which interpreters of its commands count.
+    pub owner: Option<KeyId>,
+}
+
 /// The way to a worker that is ready.
 struct Link {
     frames: mpsc::UnboundedSender<ToWorker>,
     waiting: HashMap<RunId, Waiting>,
+    /// Owners of the sessions that have been asked to run something.
+    owners: HashMap<SessionNumber, Option<KeyId>>,
+    /// Interpreters of commands that have a permit, or wait for one.
+    interpreters: HashMap<Ticket, Interpreter>,
     /// Counts the processes that have filled the slot: sessions end with theirs.
     process: u32,
+}
+
+/// Interpreter of a command, as the front process knows it.
+struct Interpreter {
+    source: CommandSource,
+    /// Task that waits for the permit, then holds it.
+    _permit: AbortOnDropHandle<()>,
+}
+
+impl Link {
+    /// Removes a run or request that nobody waits for any more, and gives back the permits of a run's commands.
+    fn remove(&mut self, id: RunId) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&id)?;
+        if matches!(waiting, Waiting::Run { .. }) {
+            self.give_back(CommandSource::Run(id));
+        }
+        Some(waiting)
+    }
+
+    /// Gives back the permits of a run's or session's commands: it is gone.
+    fn give_back(&mut self, gone: CommandSource) {
+        self.interpreters.retain(|_, interpreter| interpreter.source != gone);
+    }
+
+    /// Notes whose session is asked for something; one that is closed has no owner.
+    fn note_owner(&mut self, session: SessionRef, request: &SessionRequest) {
+        match request {
+            SessionRequest::Call { .. } | SessionRequest::Run { .. } => {
+                self.owners.insert(session.number, session.owner);
+            }
+            SessionRequest::Close => {
+                self.owners.remove(&session.number);
+                self.give_back(CommandSource::Session(session.number));
+            }
+            _ => {}
+        }
+    }
+
+    fn payer(&self, source: CommandSource) -> Option<Payer> {
+        match source {
+            CommandSource::Session(number) => {
+                Some(Payer { owner: *self.owners.get(&number)?, urgency: Urgency::Interactive })
+            }
+            CommandSource::Run(id) => match self.waiting.get(&id)? {
+                Waiting::Run { payer, .. } => Some(*payer),
+                Waiting::Request { .. } => None,
+            },
+        }
+    }
+
+    /// Waits for a permit for an interpreter, in a task of its own, and tells the worker whether it has one.
+    ///
+    /// # Errors
+    /// Returns an error when the worker asks for more than it may start.
+    fn admit(
+        &mut self,
+        ticket: Ticket,
+        source: CommandSource,
+        admission: &dyn InterpreterAdmission,
+    ) -> anyhow::Result<()> {
+        let before = self.interpreters.values().filter(|interpreter| interpreter.source == source).count();
+        let allowed = before < SessionContext::MAX_COMMAND_INTERPRETERS && !self.interpreters.contains_key(&ticket);
+        anyhow::ensure!(allowed, "it starts more interpreters than it may");
+        let frames = self.frames.clone();
+        let tell = move |admitted| drop(frames.send(ToWorker::InterpreterAdmitted { ticket, admitted }));
+        let Some(payer) = self.payer(source) else {
+            tell(false);
+            return Ok(());
+        };
+        let admit = admission.admit(payer);
+        let task = tokio::spawn(async move {
+            let permit = admit.await;
+            tell(permit.is_some());
+            if permit.is_some() {
+                // Until it is given back.
+                std::future::pending::<()>().await;
+            }
+        });
+        self.interpreters.insert(ticket, Interpreter { source, _permit: AbortOnDropHandle::new(task) });
+        Ok(())
+    }
 }
 
 /// Counts what happens to the workers of a pool.
@@ -187,7 +285,11 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// Starts the workers; they become ready in their own time.
-    pub fn start(settings: WorkerSettings, observer: Arc<dyn PoolObserver>) -> Self {
+    pub fn start(
+        settings: WorkerSettings,
+        observer: Arc<dyn PoolObserver>,
+        admission: Arc<dyn InterpreterAdmission>,
+    ) -> Self {
         let new_slot = || WorkerSlot {
             link: Mutex::new(None),
             process: AtomicU32::new(0),
@@ -209,6 +311,7 @@ impl WorkerPool {
                 changed: Arc::clone(&changed),
                 ready: Arc::clone(&announce),
                 observer: Arc::clone(&observer),
+                admission: Arc::clone(&admission),
             };
             supervisors.spawn(supervisor.keep());
         }
@@ -244,24 +347,24 @@ impl WorkerPool {
     }
 
     /// Runs a program in the worker that has the least to do, and in another one where that died during another run's
-    /// time slice. Dropping the future stops the guest.
+    /// time slice. Dropping the future stops the guest. Interpreters that its commands start count to `payer`.
     ///
     /// # Errors
     /// Returns an error when we fail; see [`WorkerError`].
-    pub async fn run(&self, program: Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
+    pub async fn run(&self, program: Arc<Program>, grant: &Grant, payer: Payer) -> Result<Outcome, WorkerError> {
         for _ in 1..WORKERS_A_RUN {
-            match self.run_once(&program, grant).await {
+            match self.run_once(&program, grant, payer).await {
                 Err(WorkerError::Lost) => self.observer.run_repeated(),
                 result => return result,
             }
         }
-        self.run_once(&program, grant).await
+        self.run_once(&program, grant, payer).await
     }
 
-    async fn run_once(&self, program: &Arc<Program>, grant: &Grant) -> Result<Outcome, WorkerError> {
+    async fn run_once(&self, program: &Arc<Program>, grant: &Grant, payer: Payer) -> Result<Outcome, WorkerError> {
         let (answer, answered) = oneshot::channel();
         let (slot, id) =
-            timeout(NO_WORKER, self.send(program, grant, answer)).await.map_err(|_| WorkerError::Unavailable)?;
+            timeout(NO_WORKER, self.send(program, grant, payer, answer)).await.map_err(|_| WorkerError::Unavailable)?;
         let cancel = CancelOnDrop { slot, id };
         let result = answered.await.unwrap_or(Err(WorkerError::Lost));
         std::mem::forget(cancel);
@@ -300,7 +403,7 @@ impl WorkerPool {
     pub async fn request(
         &self,
         location: SessionLocation,
-        session: SessionNumber,
+        session: SessionRef,
         request: SessionRequest,
         events: Option<Sender<SessionEvent>>,
     ) -> Result<SessionResponse, CallError> {
@@ -313,7 +416,8 @@ impl WorkerPool {
             let mut link = slot.link.lock().expect("no holder panics");
             let link = link.as_mut().filter(|link| link.process == location.process).ok_or(WorkerError::Lost)?;
             link.waiting.insert(id, Waiting::Request { answer, events });
-            let _ = link.frames.send(ToWorker::Request { id, session, request });
+            link.note_owner(session, &request);
+            let _ = link.frames.send(ToWorker::Request { id, session: session.number, request });
         }
         let cancel = CancelOnDrop { slot, id };
         let result = loop {
@@ -341,6 +445,7 @@ impl WorkerPool {
         &self,
         program: &Arc<Program>,
         grant: &Grant,
+        payer: Payer,
         answer: oneshot::Sender<Result<Outcome, WorkerError>>,
     ) -> (&WorkerSlot, RunId) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -354,7 +459,7 @@ impl WorkerPool {
             if let Some((_, slot)) = least.min_by_key(|(waiting, _)| *waiting)
                 && let Some(link) = slot.link.lock().expect("no holder panics").as_mut()
             {
-                link.waiting.insert(id, Waiting::Run { answer, wall: grant.limits().wall });
+                link.waiting.insert(id, Waiting::Run { answer, wall: grant.limits().wall, payer });
                 // A worker that is going has its waiting runs ended by its supervisor, this one among them.
                 let _ = link.frames.send(ToWorker::Run { id, program: Arc::clone(program), limits: *grant.limits() });
                 return (slot, id);
@@ -373,7 +478,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.slot.link.lock().expect("no holder panics").as_mut()
-            && link.waiting.remove(&self.id).is_some()
+            && link.remove(self.id).is_some()
         {
             let _ = link.frames.send(ToWorker::Cancel { id: self.id });
         }
@@ -388,6 +493,7 @@ struct Supervisor {
     changed: Arc<Notify>,
     ready: Arc<watch::Sender<Readiness>>,
     observer: Arc<dyn PoolObserver>,
+    admission: Arc<dyn InterpreterAdmission>,
 }
 
 impl Supervisor {
@@ -467,7 +573,13 @@ impl Supervisor {
         let (frames, mut queue) = mpsc::unbounded_channel();
         let ping = frames.clone();
         let process = child.id().unwrap_or(0);
-        *self.slot().link.lock().expect("no holder panics") = Some(Link { frames, waiting: HashMap::new(), process });
+        *self.slot().link.lock().expect("no holder panics") = Some(Link {
+            frames,
+            waiting: HashMap::new(),
+            owners: HashMap::new(),
+            interpreters: HashMap::new(),
+            process,
+        });
         self.slot().process.store(process, Ordering::Relaxed);
         self.ready.send_modify(|ready| {
             ready.count += 1;
@@ -517,6 +629,16 @@ impl Supervisor {
                 self.slot().live.store(live, Ordering::Relaxed);
                 self.slot().sessions.store(0, Ordering::Relaxed);
             }
+            FromWorker::InterpreterWanted { ticket, source } => {
+                if let Some(link) = self.slot().link.lock().expect("no holder panics").as_mut() {
+                    link.admit(ticket, source, &*self.admission)?;
+                }
+            }
+            FromWorker::InterpreterEnded { ticket } => {
+                if let Some(link) = self.slot().link.lock().expect("no holder panics").as_mut() {
+                    link.interpreters.remove(&ticket);
+                }
+            }
             // The receivers may have gone this moment; then nobody is interested.
             FromWorker::Done { id, result } => {
                 if let Ok(outcome) = &result {
@@ -551,7 +673,7 @@ impl Supervisor {
     }
 
     fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {
-        self.slot().link.lock().expect("no holder panics").as_mut()?.waiting.remove(&id)
+        self.slot().link.lock().expect("no holder panics").as_mut()?.remove(id)
     }
 
     /// Takes the worker out of the pool. Its runs are lost; `blamed` names the one that had the time slice.

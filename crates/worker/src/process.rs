@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::WorkerAdmission;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use super::rpc::RequestError;
 use super::sessions::{EventPermits, Listener, Sessions};
@@ -139,13 +140,15 @@ async fn serve() -> anyhow::Result<()> {
     let running = Running::default();
     // The front process spreads runs evenly; when a worker is missing, those that are left get more than they hold.
     let free = Arc::new(Semaphore::new(slots as usize));
-    let sessions = Sessions::new(Arc::clone(&pool));
+    let admission = WorkerAdmission::new(answers.clone());
+    let sessions = Sessions::new(Arc::clone(&pool), admission.clone());
     while let Some(frame) = incoming.next().await {
         match decode(&frame?)? {
             ToWorker::Start { .. } => anyhow::bail!("started twice"),
             ToWorker::Ping => {
                 answers.send(FromWorker::Pong { live: u32::try_from(pool.live()).unwrap_or(u32::MAX) })?;
             }
+            ToWorker::InterpreterAdmitted { ticket, admitted } => admission.answer(ticket, admitted),
             ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
                 Some(Stop::Abort(task)) => task.abort(),
                 Some(Stop::Tell(cancelled, _)) => cancelled.cancel(),
@@ -178,7 +181,7 @@ async fn serve() -> anyhow::Result<()> {
             ToWorker::Run { id, program, limits } => {
                 let (pool, answers, done, free, turns) =
                     (Arc::clone(&pool), answers.clone(), Arc::clone(&running), Arc::clone(&free), turns.clone());
-                let commands = sessions.commands_of_run();
+                let commands = sessions.commands_of_run(id);
                 // Held while the task is entered, so that it can't be done before it is.
                 let mut entered = running.lock().expect("no holder panics");
                 let task = tokio::spawn(async move {

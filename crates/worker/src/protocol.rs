@@ -20,6 +20,17 @@ const FRAME_BYTES: usize = 1 << 30;
 
 /// Names a run among those of one worker.
 pub type RunId = u64;
+/// Names an interpreter of a command among those of one worker process.
+pub type Ticket = u64;
+
+/// Session or run that a command belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandSource {
+    /// Session of this number.
+    Session(SessionNumber),
+    /// Run of this id.
+    Run(RunId),
+}
 
 /// Message from the front process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,6 +80,13 @@ pub enum ToWorker {
         /// Id of the request.
         id: RunId,
     },
+    /// Answers an `InterpreterWanted`.
+    InterpreterAdmitted {
+        /// Ticket of the interpreter.
+        ticket: Ticket,
+        /// True when it has a permit, false when there is none to be had.
+        admitted: bool,
+    },
 }
 
 /// Message from a worker to the front process.
@@ -109,6 +127,18 @@ pub enum FromWorker {
     Pong {
         /// Interpreters alive in it.
         live: u32,
+    },
+    /// Asks for a permit for an interpreter of a command.
+    InterpreterWanted {
+        /// Ticket of the interpreter.
+        ticket: Ticket,
+        /// Session or run of the command.
+        source: CommandSource,
+    },
+    /// Gives a permit back, or tells that it is not wanted any more.
+    InterpreterEnded {
+        /// Ticket of the interpreter.
+        ticket: Ticket,
     },
 }
 

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::admission::WorkerAdmission;
 use super::commands::{Commands, CommandsOwner, SessionCommands};
+use super::protocol::{CommandSource, RunId};
 use super::rpc::{Events, JobsAtSave, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::session::{Noticed, Session, SessionError, Sink, file_refused};
@@ -56,14 +58,14 @@ impl Resident {
 }
 
 impl Sessions {
-    /// Makes an empty set of sessions.
-    pub fn new(pool: Arc<InterpreterPool>) -> Self {
-        Self { pool, commands: Commands::new(), all: Arc::default() }
+    /// Makes an empty set of sessions, for whose commands' interpreters `admission` has permits.
+    pub fn new(pool: Arc<InterpreterPool>, admission: WorkerAdmission) -> Self {
+        Self { pool, commands: Commands::new(admission), all: Arc::default() }
     }
 
     /// Makes the commands of a run.
-    pub fn commands_of_run(&self) -> CommandsOwner {
-        self.commands.for_session()
+    pub fn commands_of_run(&self, id: RunId) -> CommandsOwner {
+        self.commands.of(CommandSource::Run(id))
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<SessionNumber, Resident>> {
@@ -107,13 +109,13 @@ impl Sessions {
         let Listener { events, permits } = listener;
         match request {
             SessionRequest::Open(opening) => {
-                let commands = self.commands.for_session();
+                let commands = self.commands.of(CommandSource::Session(number));
                 let session = Session::open(Arc::clone(&self.pool), commands.commands(), *opening)?;
                 self.all().insert(number, Resident::new(session, commands));
                 Ok(SessionResponse::Done)
             }
             SessionRequest::Load { bytes, image, limits, new_env } => {
-                let commands = self.commands.for_session();
+                let commands = self.commands.of(CommandSource::Session(number));
                 let pool = Arc::clone(&self.pool);
                 let (runner, image) = (commands.commands(), image.as_deref());
                 let session = Session::load(pool, runner, bytes, image, limits, new_env).await?;
@@ -214,7 +216,7 @@ impl Sessions {
         let original = self.get(number)?;
         let mut forks = Vec::with_capacity(into.len());
         for number in into {
-            let commands = self.commands.for_session();
+            let commands = self.commands.of(CommandSource::Session(number));
             forks.push((number, Resident::new(original.fork(commands.commands()).await?, commands)));
         }
         let footprint = forks.first().map(|(_, fork)| fork.session.footprint()).unwrap_or_default();

@@ -152,7 +152,7 @@ impl Executor {
         let arrived = Instant::now();
         let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
         let waited = arrived.elapsed();
-        let outcome = self.sandbox.run(program, grant).await?;
+        let outcome = self.sandbox.run(program, grant, asking.payer()).await?;
         drop(permit);
         let queue = waited + outcome.usage.waiting;
         self.keys.use_fuel(asking.caller.owner(), outcome.usage.fuel);

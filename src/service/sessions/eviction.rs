@@ -358,10 +358,10 @@ impl SessionManager {
         new_env: Vec<(String, String)>,
     ) -> Result<(SessionHandle, Footprint), SessionError> {
         let image = self.images.worker_hash(image);
-        match self.sandbox.load(bytes.clone(), image.clone(), limits, new_env.clone()).await {
+        match self.sandbox.load(owner, bytes.clone(), image.clone(), limits, new_env.clone()).await {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
                 self.make_room_apart(Need::Slot { owner }).await;
-                Ok(self.sandbox.load(bytes, image, limits, new_env).await?)
+                Ok(self.sandbox.load(owner, bytes, image, limits, new_env).await?)
             }
             other => Ok(other?),
         }

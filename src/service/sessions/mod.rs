@@ -579,7 +579,7 @@ impl SessionManager {
         let mut session = self.session(&asked.caller, spec, asked.ttl, asked.idle)?;
         let claim = self.claim_mounts(&mut session, &asked, pack).await?;
         let SessionAsked { caller, env, files, .. } = asked;
-        let handle = self.sandbox.open(Opening { limits, env, files, image: hash }).await?;
+        let handle = self.sandbox.open(caller.owner(), Opening { limits, env, files, image: hash }).await?;
         let footprint = self.fill_mounts(&session, handle, pack).await?.unwrap_or_default();
         let info = self.enlist(&caller, session, handle, footprint).await?;
         claim.keep();

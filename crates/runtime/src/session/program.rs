@@ -58,7 +58,7 @@ pub struct Program {
 
 impl SessionContext {
     /// Interpreters that the commands of one session have at once: a pipeline of some programs.
-    const MAX_COMMAND_INTERPRETERS: usize = 4;
+    pub const MAX_COMMAND_INTERPRETERS: usize = 4;
 
     pub(crate) fn new(
         pool: Arc<InterpreterPool>,
