@@ -857,6 +857,24 @@ def _note_other_change():
         side.state.violation = side.Refused("an object of the candidate has a method of its own that does not do what its builtin class does, and the tests do not name its class (grading: isolated)")
 
 
+def contains_key(base):
+    """`key in handle` of a dict whose class has its own `__contains__`: by the content, unless the tests name the class. Where the
+    key is there in other letters (`X-Id`, `x-id`), it is asked."""
+
+    def __contains__(self, key):
+        if proxies.is_named(self):
+            proxies.note_own_method()
+            return proxies.special(self, "__contains__", key)
+        if base.__contains__(self, key):
+            return True
+        if type(key) is str and any(type(each) is str and each.casefold() == key.casefold() for each in dict.__iter__(self)):
+            side.signal("membership_by_candidate")
+            return proxies.special(self, "__contains__", key) is True
+        return False
+
+    return __contains__
+
+
 def item_of(base):
     """`handle[key]` of a container whose class has its own `__getitem__`: what the content has, unless the tests name the
     class. Of a dict without the key it is asked, as `__missing__` would be."""

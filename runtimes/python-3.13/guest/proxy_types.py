@@ -219,6 +219,8 @@ def _container_methods(base, specials, own, overridden):
     namespace |= {name: _METHODS[name] for name in own if name in OWN_OF_CONTAINERS}
     if "__getitem__" in own:
         namespace["__getitem__"] = operators.item_of(base)
+    if "__contains__" in own and issubclass(base, dict):
+        namespace["__contains__"] = operators.contains_key(base)
     if "__bool__" in own:
         namespace["__bool__"] = operators.truth_of_content(base)
     namespace |= _overridden(base, overridden)
