@@ -4,6 +4,7 @@ Nothing but the grader's files below /tests configures it: no ini file, conftest
 candidate's. An interpreter that has ended takes the test modules with it that hold its objects, so the cases left over
 are collected again, and run in a session of their own."""
 
+import functools
 import inspect
 import io
 import os
@@ -42,7 +43,7 @@ def _import_pytest():
 
 pytest = _import_pytest()
 import _proofbox_border as border  # noqa: E402
-from _pytest import outcomes, runner, tmpdir  # noqa: E402
+from _pytest import capture, outcomes, runner, tmpdir  # noqa: E402
 from _pytest._io import TerminalWriter, terminalwriter  # noqa: E402
 from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: E402
 from _pytest.config import ConftestImportFailure, _prepareconfig  # noqa: E402
@@ -265,6 +266,8 @@ class Run:
         self.has_threads = threads.may_start(text)
         if self.has_threads:
             grading.guard_test_methods()
+        if "readouterr" in text and _LOOP.search(text):
+            capture.CaptureFixture.readouterr = _noting_nothing(capture.CaptureFixture.readouterr)
         self.cases = cases
         self.fresh_per_case = fresh_per_case
         self.names = None
@@ -443,6 +446,21 @@ class Run:
     @pytest.fixture
     def capfdbinary(self, capsysbinary):
         return capsysbinary
+
+
+_LOOP = re.compile(r"\bfor\b[^\n]+\bin\b")
+
+
+def _noting_nothing(readouterr):
+    @functools.wraps(readouterr)
+    def noting(self):
+        result = readouterr(self)
+        if not result.out:
+            # A loop over its lines checks nothing.
+            side.signal("empty_result")
+        return result
+
+    return noting
 
 
 def _reason(error):
