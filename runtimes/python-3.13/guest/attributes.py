@@ -3,6 +3,8 @@
 Where neither the instance nor its class has a name, nor uses it in a method, the candidate may set it, private or not;
 what it has set so is its own, to read, set and delete. `__dict__` of such an instance shows that, and what is public."""
 
+import opcode
+import sys
 import types
 from collections import abc
 
@@ -68,6 +70,44 @@ def note_set(target, name):
     """The candidate has set an attribute: a private one is its own from now on."""
     if name[:1] == "_" or type(target) is types.FunctionType:
         side.state.candidate.own_attributes.setdefault(id(target), (target, set()))[1].add(name)
+
+
+def is_decorated_now(cls):
+    """Returns whether the tests have just called a function of the candidate as a decorator of a class of theirs (`@of_candidate`)."""
+    if origins.is_of_library(cls) or cls.__name__.startswith("Test") or any(str(kind.__module__).startswith(border.STAYS) for kind in cls.__mro__):
+        return False
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code not in calls:
+        frame = frame.f_back
+    if frame is None or frame.f_back is None or len(args := frame.f_locals["args"]) != 1 or args[0] is not cls:
+        return False
+    frame = frame.f_back
+    code, at = frame.f_code.co_code, frame.f_lasti
+    # Python calls a decorator as if its argument were its object.
+    return code[at] == _CALL and code[at + 1] == 0 and border.is_of_tests(frame.f_globals.get("__name__"))
+
+
+_CALL = opcode.opmap["CALL"]
+calls = frozenset()  # the code by which the tests call an object of the candidate; set by proxies.py
+
+
+def can_be_decorated(name):
+    """Returns whether a decorator of the candidate may set that attribute of a class of the tests."""
+    if type(name) is not str or name.startswith(("test", *border.MARKS_OF_RUNNERS, *border.INNARDS)):
+        return False
+    return name in border.OF_DECORATED or name[:1] != "_" and name != "mro"
+
+
+def for_decorated(cls, name, value):
+    """What such a class gets: between its instances and anything else there is no order of the candidate's."""
+    if name not in border.ORDER or not callable(value):
+        return value
+
+    def compare(self, other):
+        return value(self, other) if issubclass(type(other), cls) else NotImplemented
+
+    compare.__name__ = name
+    return compare
 
 
 def note_deleted(target, name):

@@ -215,6 +215,13 @@ OF_FUNCTIONS = frozenset({"__annotations__", "__code__", "__dict__", "__func__",
 MARKS_OF_RUNNERS = ("pytest", "_pytest", "hypothesis", "_hypothesis", "is_hypothesis", "_mock", "patchings", "parametrize", "unittest")
 # ... and of their classes. (The tests' side leaves out what can't leave it.)
 OF_CLASSES = frozenset({"__annotations__", "__dataclass_fields__", "__dict__", "__init__"})
+# Special methods that a decorator of C may set of the class of the tests that it decorates, while it does: none that says what is
+# equal, is in it, or is forgiven.
+ORDER = frozenset({"__lt__", "__le__", "__gt__", "__ge__"})
+OF_DECORATED = ORDER | {
+    "__init__", "__post_init__", "__repr__", "__str__", "__format__", "__len__", "__iter__", "__getitem__", "__setitem__", "__delitem__", "__call__",
+    "__add__", "__sub__", "__mul__", "__neg__",
+}  # fmt: skip
 # What a named tuple of the tests shows of itself: its content.
 OF_NAMED_TUPLES = frozenset({"_fields", "_asdict", "_replace", "_make"})
 # Attributes without an underscore that lead to code, frames and what they hold.

@@ -159,6 +159,9 @@ def _check_alterable(target, name):
         side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
     if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
         side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
+    if isinstance(target, type) and attributes.can_be_decorated(name) and attributes.is_decorated_now(target):
+        side.signal("decorated_by_candidate")
+        return
     if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
         side.refuse("altered_the_tests", "what a mock has recorded can't be set")
     if any(map(stays, type(target).__mro__)):
@@ -239,7 +242,7 @@ def _set(number, name, value):
         side.state.note_touched()
     if origins.is_of_library(type(target)) and type(target) is not types.FunctionType and not isinstance(target, mock.NonCallableMock):
         side.state.note_touched()
-    setattr(target, name, value)
+    setattr(target, name, attributes.for_decorated(target, name, value) if isinstance(target, type) else value)
     if isinstance(target, mock.NonCallableMock) and isinstance(value, mock.NonCallableMock):
         _Replaced(target, name, value)
     attributes.note_set(target, name)
