@@ -801,9 +801,9 @@ class Forward:
 
 def pickled(handle, protocol):
     """Returns the bytes that stand in the tests' pickle for an object of the candidate's: a pickle that the candidate
-    makes, and reads."""
+    makes, and reads. For an object of the tests it is a number: they keep their pickle."""
     if not side.state.grader:
-        raise TypeError("an object of another interpreter can't be pickled (grading: isolated)")
+        return unpickled, (side.state.ask("pickle", remote_id(handle), protocol),)
     data = side.state.ask("pickle", remote_id(handle), protocol)
     if handle._proofbox_tainted:
         side.refuse("pickled_object", "an object of the candidate that has met a value of the tests can't be pickled")
@@ -816,7 +816,7 @@ def pickled(handle, protocol):
 def unpickled(data):
     """Returns another object of the class, as the candidate reads it of its own pickle."""
     if not side.state.grader:
-        raise TypeError("an object of another interpreter can't be unpickled (grading: isolated)")
+        return side.state.ask("unpickle", data)
     kind = side.state.pickled.get(data)
     if kind is None:
         side.refuse("pickled_object", "a pickle of an object that the tests have not pickled")

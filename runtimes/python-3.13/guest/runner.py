@@ -216,7 +216,7 @@ def _grade(request):
     assignments.watch(other, text)
     class_checks.watch(text)
     carried.watch(text)
-    released.watch(text)
+    released.watch(text, request["code"])
     if b"weakref" in request["code"]:
         other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
     other.attends = (

@@ -3,13 +3,17 @@
 import asyncio
 import builtins
 import copy
+import io
+import itertools
 import logging
 import os
+import pickle
 import random
 import re
 import sys
 import types
 import warnings
+import weakref
 from unittest import mock
 
 import _proofbox
@@ -155,13 +159,13 @@ def _check_alterable(target, name):
         return
     if type(target) is types.FunctionType and attributes.can_be_marked(target, name):
         return
+    if isinstance(target, type) and attributes.can_be_decorated(name) and attributes.is_decorated_now(target):
+        side.signal("decorated_by_candidate")
+        return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
     if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
         side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
-    if isinstance(target, type) and attributes.can_be_decorated(name) and attributes.is_decorated_now(target):
-        side.signal("decorated_by_candidate")
-        return
     if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
         side.refuse("altered_the_tests", "what a mock has recorded can't be set")
     if any(map(stays, type(target).__mro__)):
@@ -296,6 +300,50 @@ def _copy(number, copy):
     if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
         raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
     return proxies.copy_of(target, copy)
+
+
+# Pickles of objects of the tests that the candidate has made, by number: how many are kept.
+_MAX_PICKLES = 10_000
+_pickles = {}
+_numbers_of_pickles = itertools.count()
+_dumps = pickle.dumps
+
+
+class _Unpickler(pickle._Unpickler):
+    """Reads what the tests have pickled. It trusts nobody else meanwhile: objects of the candidate in it are read there."""
+
+    def find_class(self, module, name):
+        found = sys.modules[module]
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+def _pickle(number, protocol):
+    """Pickles what the candidate could copy; returns the number of the pickle, which does not leave the tests."""
+    target = _object(number)
+    if not border.is_number(protocol):
+        side.refuse("protocol_violation", "a protocol of pickles that has no number")
+    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
+        raise TypeError(f"a {type(target).__name__} of the tests can't be pickled (grading: isolated)")
+    made = next(_numbers_of_pickles)
+    _pickles[made] = _dumps(target, protocol)
+    if len(_pickles) > _MAX_PICKLES:
+        del _pickles[next(iter(_pickles))]
+    return made
+
+
+def _unpickle(number):
+    if not border.is_number(number) or number not in _pickles:
+        side.refuse("protocol_violation", "a pickle that the candidate has not made")
+    return _Unpickler(io.BytesIO(_pickles[number])).load()
+
+
+def _weakly(number):
+    target = _object(number)
+    if type(target) is not types.MethodType:
+        side.refuse("protocol_violation", "only a method is referred to so")
+    return weakref.WeakMethod(target)
 
 
 _TEXTS = frozenset({"__str__", "__repr__", "__format__"})
@@ -571,6 +619,9 @@ _OPERATIONS = {
     "index": _index,
     "special": _special,
     "copy": _copy,
+    "pickle": _pickle,
+    "unpickle": _unpickle,
+    "weakly": _weakly,
     "signature": lambda number: faces.signature_of(_object(number)),
     "spawn": _spawn,
     "cancel": _cancel,
