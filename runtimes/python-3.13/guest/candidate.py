@@ -1,6 +1,7 @@
 """The candidate's side of the bridge: does with the candidate's objects what the tests' side asks."""
 
 import asyncio
+import collections
 import gc
 import importlib
 import os
@@ -12,6 +13,7 @@ import types
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_faces as faces
+import _proofbox_marshal as marshal
 import _proofbox_origins as origins
 import _proofbox_outgoing as outgoing
 import _proofbox_places as places
@@ -331,12 +333,29 @@ def _watch(what):
     state.tells_seeds = "seeds" in what
     if "weak" in what:
         released.watch_handles()
+    if "identity" in what:
+        _keep_arguments()
     if "printing" in what:
         _watch_printing(state)
     looked_at = [name for name in what if name in states.STATES]
     if looked_at:
         state.watch = states.Watch(looked_at)
     _watch_state(state, [name for name in what if name in _STATE])
+
+
+# How many containers are kept for their identity.
+_MAX_KEPT = 1_000
+
+
+def _keep_arguments():
+    """Holds the containers that calls are given, so that one which comes again has the `id()` that the snippet has seen."""
+    kept = collections.deque(maxlen=_MAX_KEPT)
+
+    def call(number, arguments, keywords):
+        kept.extend(each for each in (*arguments, *keywords.values()) if type(each) in marshal.HOLDING)
+        return side.state.objects[number](*arguments, **keywords)
+
+    OPERATIONS["call"] = call
 
 
 def _watch_state(state, names):

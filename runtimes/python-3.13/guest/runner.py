@@ -20,6 +20,7 @@ import builtins
 import gc
 import linecache
 import logging
+import re
 import sys
 import types
 import weakref
@@ -196,6 +197,9 @@ def run(request):
     return _finish(exit_code or 0)
 
 
+_ASKS_IDENTITY = re.compile(rb"(?<![\w.])id\(")
+
+
 def _grade(request):
     """In the tests' own interpreter: the candidate is in another one (bridge.py)."""
     sys.path[:] = [TESTS, packages.DIRECTORY]
@@ -219,6 +223,8 @@ def _grade(request):
     released.watch(text, request["code"])
     if b"weakref" in request["code"]:
         other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
+    if b"id(" in request["code"] and _ASKS_IDENTITY.search(request["code"]):
+        other.watched = [*other.watched, "identity"]
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None
         or side.state.make_handles is not dict or other.places.are_contexts_told or other.followed is not None or other.loggers is not None
