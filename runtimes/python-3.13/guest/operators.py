@@ -859,18 +859,18 @@ def _note_other_change():
 
 def contains_key(base):
     """`key in handle` of a dict whose class has its own `__contains__`: by the content, unless the tests name the class. Where the
-    key is there in other letters (`X-Id`, `x-id`), it is asked."""
+    key is there in other letters (`X-Id`, `x-id`), it is asked, and else must say the same once the case has passed."""
 
     def __contains__(self, key):
         if proxies.is_named(self):
             proxies.note_own_method()
             return proxies.special(self, "__contains__", key)
-        if base.__contains__(self, key):
-            return True
-        if type(key) is str and any(type(each) is str and each.casefold() == key.casefold() for each in dict.__iter__(self)):
+        found = base.__contains__(self, key)
+        if not found and type(key) is str and any(type(each) is str and each.casefold() == key.casefold() for each in dict.__iter__(self)):
             side.signal("membership_by_candidate")
             return proxies.special(self, "__contains__", key) is True
-        return False
+        _note_decision(self, "__contains__", key, found)
+        return found
 
     return __contains__
 
