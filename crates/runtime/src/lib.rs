@@ -43,6 +43,8 @@ mod state;
 mod time_slice;
 mod trusted;
 mod usage_events;
+#[doc(hidden)]
+pub mod wasi_probe;
 pub mod wheels;
 
 pub use error::RunError;

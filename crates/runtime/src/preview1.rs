@@ -21,7 +21,8 @@ use super::state::{HostState, Streams};
 use super::time_slice::{self, settle, yield_time_slice};
 use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
-const WASI: &str = "wasi_snapshot_preview1";
+/// Module of the calls of preview 1.
+pub const WASI: &str = "wasi_snapshot_preview1";
 
 /// Sizes and offsets of `subscription` and `event`, and the tag of a clock, as the witx has them.
 const SUBSCRIPTION: usize = 48;
@@ -39,6 +40,11 @@ const RANDOM_AT_ONCE: usize = 256 << 10;
 pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     p1::add_to_linker_async(linker, |state: &mut HostState| &mut state.wasi)?;
     linker.allow_shadowing(true);
+    add_own(linker)
+}
+
+/// Gives the linker what is not wasmtime-wasi's.
+pub fn add_own(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
     // As in POSIX, of any number the lowest 8 bits.

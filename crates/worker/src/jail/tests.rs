@@ -301,3 +301,59 @@ fn privileges_are_gone() {
     let after = || privileges::not_dumpable().map_or(9, |_| dumpable());
     assert_eq!(in_child(after), End::Exit(0));
 }
+
+/// Words of memory that nobody has written.
+const UNWRITTEN: u32 = u32::MAX;
+/// Error numbers of preview 1.
+const NOTSOCK: i32 = 57;
+const NOTSUP: i32 = 58;
+
+/// Calls of preview 1 that wasmtime-wasi answers: name, arguments, result, and the words that its answer may be in.
+/// Sockets are asked of standard input.
+const FOREIGN: [(&str, &[i32], i32, [u32; 2]); 10] = [
+    ("args_get", &[0, 4], 0, [UNWRITTEN; 2]),
+    ("args_sizes_get", &[0, 4], 0, [0; 2]),
+    ("environ_get", &[0, 4], 0, [UNWRITTEN; 2]),
+    ("environ_sizes_get", &[0, 4], 0, [0; 2]),
+    ("proc_raise", &[2], NOTSUP, [UNWRITTEN; 2]),
+    ("sched_yield", &[], 0, [UNWRITTEN; 2]),
+    ("sock_accept", &[0, 0, 0], NOTSOCK, [UNWRITTEN; 2]),
+    ("sock_recv", &[0, 8, 0, 0, 0, 4], NOTSOCK, [UNWRITTEN; 2]),
+    ("sock_send", &[0, 8, 0, 0, 0], NOTSOCK, [UNWRITTEN; 2]),
+    ("sock_shutdown", &[0, 1], NOTSOCK, [UNWRITTEN; 2]),
+];
+
+#[test]
+fn each_call_that_wasmtime_answers_is_answered_in_a_worker() {
+    use std::fmt::Write as _;
+
+    let foreign = proofbox_runtime::wasi_probe::foreign_calls().expect("wasmtime runs here");
+    assert_eq!(foreign, FOREIGN.map(|(name, ..)| name), "each has a line above");
+    let (mut imports, mut functions) = (String::new(), String::new());
+    for (name, arguments, ..) in FOREIGN {
+        let (mut types, mut values) = (String::new(), String::new());
+        for argument in arguments {
+            types.push_str(" i32");
+            write!(values, "(i32.const {argument})").expect("a string has room");
+        }
+        let import = "(import \"wasi_snapshot_preview1\"";
+        write!(imports, "{import} \"{name}\" (func ${name} (param{types}) (result i32)))").expect("a string has room");
+        write!(functions, "(func (export \"{name}\") (result i32) (call ${name} {values}))")
+            .expect("a string has room");
+    }
+    let memory = "(memory (export \"memory\") 1) (data (i32.const 0) \"\\ff\\ff\\ff\\ff\\ff\\ff\\ff\\ff\")";
+    let module = wat::parse_str(format!("(module {imports} {memory} {functions})")).expect("a module");
+    let probe = proofbox_runtime::wasi_probe::Probe::new(&module).expect("it imports what there is");
+    for (name, _, result, [first, second]) in FOREIGN {
+        let mut words = [0; 8];
+        words[..4].copy_from_slice(&first.to_le_bytes());
+        words[4..].copy_from_slice(&second.to_le_bytes());
+        let end = in_worker(|| match probe.call::<8>(name) {
+            Ok(answer) if answer == (result, words) => 0,
+            // The error number, where there is one.
+            Ok((other, _)) => 100 + other,
+            Err(_) => 99,
+        });
+        assert_eq!(end, End::Exit(0), "{name}");
+    }
+}
