@@ -115,7 +115,7 @@ subprocess.run(job + " until [ -e up ]; do sleep 0.1; done", shell=True)
 "#;
     // The call has the place: there is none for the job.
     let waits = format!("{start}while not open('said').read(): time.sleep(0.1)\nprint(open('said').read())");
-    assert_eq!(keyed.run(&waits).await["stdout"], "python3: stopped: the key has no place for it\n\n");
+    assert_eq!(keyed.run(&waits).await["stdout"], "python3: stopped: no permit of the key is free\n\n");
     // One that the script had not begun yet has no place either.
     let late = start.replace(" until [ -e up ]; do sleep 0.1; done", "");
     let waits = format!("{late}while not open('said').read(): time.sleep(0.1)\nprint(open('said').read())");

@@ -376,14 +376,14 @@ struct Borrowed {
 }
 
 /// Permit of the front process for an interpreter.
-enum Place {
+enum FrontPermit {
     Borrowed(Borrowed),
     Own { _permit: Admitted },
 }
 
 /// Permits for one interpreter. That of the front process is given back first: it counts those of a session.
 struct Permits {
-    place: Place,
+    front: FrontPermit,
     _session: OwnedSemaphorePermit,
     _worker: OwnedSemaphorePermit,
 }
@@ -407,12 +407,12 @@ impl Sandboxed {
     async fn acquire_interpreter(&self) -> Option<Permits> {
         let permits = async {
             let session = Arc::clone(self.session_context.command_permits()).acquire_owned().await.ok()?;
-            let place = match self.loan.as_ref().and_then(Loan::take) {
-                Some(borrowed) => Place::Borrowed(borrowed),
-                None => Place::Own { _permit: self.admit().await? },
+            let front = match self.loan.as_ref().and_then(Loan::take) {
+                Some(borrowed) => FrontPermit::Borrowed(borrowed),
+                None => FrontPermit::Own { _permit: self.admit().await? },
             };
             let worker = Arc::clone(&self.worker.free).acquire_owned().await.ok()?;
-            Some(Permits { place, _session: session, _worker: worker })
+            Some(Permits { front, _session: session, _worker: worker })
         };
         timeout(NO_SLOT, permits).await.ok().flatten()
     }
@@ -425,7 +425,7 @@ impl Sandboxed {
     /// finds no other in time.
     async fn with_permits<T>(&self, mut permits: Permits, run: impl Future<Output = T>) -> Option<T> {
         let mut run = pin!(run);
-        if let Place::Borrowed(Borrowed { over, .. }) = &permits.place {
+        if let FrontPermit::Borrowed(Borrowed { over, .. }) = &permits.front {
             tokio::select! {
                 biased;
                 result = &mut run => return Some(result),
@@ -435,7 +435,7 @@ impl Sandboxed {
                 biased;
                 result = &mut run => return Some(result),
                 permit = timeout(NO_SLOT, self.admit()) => {
-                    permits.place = Place::Own { _permit: permit.ok().flatten()? };
+                    permits.front = FrontPermit::Own { _permit: permit.ok().flatten()? };
                 }
             }
         }
@@ -474,7 +474,7 @@ impl Host for Sandboxed {
             match self.with_permits(permits, run).await {
                 Some(Ok(code)) => code,
                 None => {
-                    let _ = said.write_all(b"python3: stopped: the key has no place for it\n").await;
+                    let _ = said.write_all(b"python3: stopped: no permit of the key is free\n").await;
                     KILLED
                 }
                 Some(Err(error)) => {
