@@ -35,22 +35,40 @@ const TIME_OF_STEP: Duration = Duration::from_micros(2);
 const TIME_A_TURN: Duration = Duration::from_millis(1);
 
 /// Measures work whose steps can't be foreseen: searches, each of which may look at one character or at all that are
-/// left.
+/// left. What the machine does beside it is not counted.
 #[derive(Debug)]
-pub(super) struct Pace(Instant);
+pub(super) struct Pace {
+    began: Instant,
+    /// CPU time of the thread at the beginning.
+    cpu: Duration,
+}
 
 impl Pace {
     /// Begins to measure at the present time.
     pub(super) fn new() -> Self {
-        Self(Instant::now())
+        Self { began: Instant::now(), cpu: thread_cpu() }
     }
 
     /// The steps to be counted now: none, as long as the work has not taken a turn's time.
     pub(super) fn due_steps(&self) -> Option<u64> {
-        let elapsed = self.0.elapsed();
-        let steps = elapsed.as_nanos() / TIME_OF_STEP.as_nanos();
-        (elapsed >= TIME_A_TURN).then(|| u64::try_from(steps).unwrap_or(u64::MAX))
+        // The kernel is asked for the CPU time only when so much can have passed.
+        if self.began.elapsed() < TIME_A_TURN {
+            return None;
+        }
+        let steps = thread_cpu().saturating_sub(self.cpu).as_nanos() / TIME_OF_STEP.as_nanos();
+        Some(u64::try_from(steps).unwrap_or(u64::MAX).max(1))
     }
+}
+
+/// CPU time of this thread.
+pub(super) fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to write to, and outlives the call.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } != 0;
+    if failed {
+        return Duration::ZERO;
+    }
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Pieces of work, such as comparisons of two numbers, that make a step.
@@ -70,18 +88,35 @@ impl Pieces {
     }
 }
 
-/// Memory that all scripts of a session hold together, in bytes.
-#[derive(Debug, Default)]
-pub(super) struct SessionMemory(AtomicU64);
+/// What all scripts of a session hold together, and how much each of them may do.
+#[derive(Debug)]
+pub(super) struct SessionUse {
+    /// In bytes.
+    memory: AtomicU64,
+    /// Steps that each script may take.
+    max_steps: u64,
+}
 
-impl SessionMemory {
+impl Default for SessionUse {
+    fn default() -> Self {
+        Self { memory: AtomicU64::new(0), max_steps: MAX_STEPS }
+    }
+}
+
+impl SessionUse {
+    /// Makes the use of a session whose scripts may take so many steps.
+    #[cfg(test)]
+    pub(super) fn with_steps(max_steps: u64) -> Self {
+        Self { max_steps, ..Self::default() }
+    }
+
     /// Takes memory for a script. False: the session has not so much left; it is to be given back all the same.
     pub(super) fn take(&self, bytes: u64) -> bool {
-        self.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MAX_SESSION_MEMORY
+        self.memory.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= MAX_SESSION_MEMORY
     }
 
     pub(super) fn give_back(&self, bytes: u64) {
-        self.0.fetch_sub(bytes, Ordering::Relaxed);
+        self.memory.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -91,14 +126,14 @@ pub(super) struct Use {
     steps: AtomicU64,
     memory: AtomicU64,
     processes: AtomicU64,
-    session: Arc<SessionMemory>,
+    session: Arc<SessionUse>,
     /// True when the end for exceeding a limit has been reported.
     told: AtomicBool,
 }
 
 impl Use {
     /// Makes the count of a script that has used nothing.
-    pub(super) fn new(session: Arc<SessionMemory>) -> Arc<Self> {
+    pub(super) fn new(session: Arc<SessionUse>) -> Arc<Self> {
         Arc::new(Self { session, ..Self::default() })
     }
 
@@ -109,7 +144,12 @@ impl Use {
         if before / STEPS_A_TURN != after / STEPS_A_TURN {
             tokio::task::yield_now().await;
         }
-        after < MAX_STEPS
+        after < self.max_steps()
+    }
+
+    /// Returns the steps that the script may take.
+    pub(super) fn max_steps(&self) -> u64 {
+        self.session.max_steps
     }
 
     /// Returns true for the first caller, who is to report the end.
@@ -177,9 +217,23 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_session_is_bounded() {
-        let memory = SessionMemory::default();
+        let memory = SessionUse::default();
         assert!(memory.take(MAX_SESSION_MEMORY) && !memory.take(1));
         memory.give_back(2);
         assert!(memory.take(1));
+    }
+
+    #[test]
+    fn time_without_a_core_is_no_work() {
+        let pace = Pace::new();
+        std::thread::sleep(Duration::from_millis(50));
+        let rested = pace.due_steps().expect("a turn's time has passed");
+        assert!(rested < 5000, "{rested} steps");
+        let (pace, began) = (Pace::new(), thread_cpu());
+        while thread_cpu() - began < Duration::from_millis(50) {
+            std::hint::spin_loop();
+        }
+        let worked = pace.due_steps().expect("a turn's time has passed");
+        assert!((25_000..100_000).contains(&worked), "{worked} steps");
     }
 }

@@ -2,7 +2,7 @@
 //! a process through it, whichever command sends them.
 
 use super::PIPE_BYTES;
-use super::bounds::{SessionMemory, Use};
+use super::bounds::{SessionUse, Use};
 use super::streams::{Fifo, FifoPlace};
 use futures_util::future::{Either, select};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const HARMLESS: [i32; 8] = [17, 18, 19, 20, 21, 22, 23, 28];
 #[derive(Debug, Default)]
 pub struct Processes {
     table: Mutex<Table>,
-    memory: Arc<SessionMemory>,
+    used: Arc<SessionUse>,
     /// Named pipes that are open, by the numbers of their inodes.
     named_pipes: Mutex<BTreeMap<u64, FifoPlace>>,
 }
@@ -111,6 +111,12 @@ pub(crate) struct Start<'a> {
 }
 
 impl Processes {
+    /// Makes the processes of a session whose scripts may take so many steps.
+    #[cfg(test)]
+    pub(crate) fn with_steps(max_steps: u64) -> Self {
+        Self { used: Arc::new(SessionUse::with_steps(max_steps)), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,9 +177,9 @@ impl Processes {
         found
     }
 
-    /// Returns the count of the memory that the session's scripts hold.
-    pub(crate) fn memory(&self) -> Arc<SessionMemory> {
-        Arc::clone(&self.memory)
+    /// Returns the use that the scripts of the session make together.
+    pub(crate) fn used(&self) -> Arc<SessionUse> {
+        Arc::clone(&self.used)
     }
 }
 

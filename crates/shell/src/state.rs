@@ -368,7 +368,8 @@ impl Shell {
             return Ok(());
         }
         if self.shared.used.tell() {
-            let text = format!("bash: the script was ended: more than {} steps\n", super::bounds::MAX_STEPS);
+            let max_steps = self.shared.used.max_steps();
+            let text = format!("bash: the script was ended: more than {max_steps} steps\n");
             // It ends whether or not anybody hears why.
             let _ = self.streams.stderr.write(text.as_bytes()).await;
         }

@@ -59,7 +59,7 @@ pub(super) async fn run(
     }
     let shared = Arc::new(Shared {
         terminal: terminal.clone(),
-        used: Use::new(processes.memory()),
+        used: Use::new(processes.used()),
         processes: Arc::clone(processes),
         beside,
         next_file: AtomicU32::new(1),

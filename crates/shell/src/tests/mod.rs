@@ -28,6 +28,11 @@ impl Fake {
         Self { tree: SharedTree::new(base.tree(quota, 1_700_000_000_000_000_000)), processes: Arc::default() }
     }
 
+    /// A host whose scripts may take so many steps.
+    pub(super) fn with_steps(steps: u64) -> Self {
+        Self { processes: Arc::new(Processes::with_steps(steps)), ..Self::new() }
+    }
+
     /// Puts a file in the tree.
     pub(super) fn put(&self, path: &str, text: &str) {
         lock(&self.tree).write_file(path, text.as_bytes(), 1_700_000_000_000_000_000).expect("room");
