@@ -737,6 +737,43 @@ async fn bc_is_bounded() {
 }
 
 #[tokio::test]
+async fn make_pauses_by_the_work_that_it_does() {
+    let there = "Makefile ".repeat(390);
+    let rules: String = (0..10).map(|at| format!("%: {there}%.{at}\n\t:\n")).collect();
+    let host = Fake::new();
+    host.put("/home/user/Makefile", &format!("{rules}a: b.c"));
+    let mut turns = 0;
+    let other = async {
+        loop {
+            tokio::task::yield_now().await;
+            turns += 1;
+        }
+    };
+    tokio::select! {
+        ran = ran(&host, "make", "") => says(&ran, 2, "No rule to make target 'b.c'"),
+        () = other => {}
+    }
+    // In each of 4 depths of each of 2 targets 100 rules are tried, each of which needs 390 files that are there.
+    assert!(turns > 500, "{turns}");
+}
+
+#[tokio::test]
+async fn what_make_holds_of_a_rule_is_bounded() {
+    let many = "$(wordlist 1,20000,$(shell seq 20000))";
+    for (makefile, part) in [
+        (format!("a: {many}\na: {many}"), "too many prerequisites of 'a'"),
+        (format!(".PHONY: {many} {many}"), "too many prerequisites of '.PHONY'"),
+        // A name that no file can have is not searched for: each rule would hold it again.
+        (format!("%:\n\t@echo made\na: {}", "x".repeat(5000)), "No rule to make target"),
+    ] {
+        let host = Fake::new();
+        host.put("/home/user/Makefile", &makefile);
+        let ran = ran(&host, "make", "").await;
+        says(&ran, 2, part);
+    }
+}
+
+#[tokio::test]
 async fn make_is_bounded() {
     let with = |makefile: &str| format!("cat > Makefile <<'X'\n{makefile}\nX\nmake > /dev/null");
     let doubled: String = (1..40).map(|at| format!("v{at} = $(v{})$(v{})\n", at - 1, at - 1)).collect();

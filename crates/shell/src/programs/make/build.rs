@@ -15,6 +15,10 @@ use std::sync::Arc;
 const MAX_WAITING: usize = 10_000;
 /// Memory of a target that is made, for each of its names, in bytes.
 const MEMORY_OF_NAME: usize = 100;
+/// Names of prerequisites that are compared in a step.
+const NAMES_A_STEP: usize = 8;
+/// Variables that are looked at in a step.
+const VARIABLES_A_STEP: usize = 16;
 
 /// State of a target that has been looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,9 +151,10 @@ impl Make<'_> {
         }
         let names: usize = prerequisites.iter().chain(&order_only).map(|name| name.len() + MEMORY_OF_NAME).sum();
         self.grow(names + 2 * name.len() + 500)?;
+        let steps = 1 + (prerequisites.len() + order_only.len()) / NAMES_A_STEP;
+        self.shell.step(steps as u64).await?;
         let mut seen: HashSet<String> = prerequisites.iter().cloned().collect();
         order_only.retain(|name| seen.insert(name.clone()));
-        self.shell.step(seen.len() as u64 / 8).await?;
         let mut saved = Vec::new();
         for assignment in variables {
             saved.push((assignment.name.clone(), self.variables.get(&assignment.name).cloned()));
@@ -202,6 +207,7 @@ impl Make<'_> {
             let modified = modified.filter(|_| newer.is_empty());
             return Ok(State::Done { modified, is_remade: is_stale });
         };
+        self.shell.step((frame.prerequisites.len() / NAMES_A_STEP) as u64).await?;
         let mut seen = HashSet::new();
         let all: Vec<&str> = frame.prerequisites.iter().map(String::as_str).filter(|name| seen.insert(*name)).collect();
         let mut seen = HashSet::new();
@@ -325,10 +331,15 @@ impl Make<'_> {
             let is_chosen = exports_all && variable.origin >= Origin::File && crate::expand::is_name(name);
             variable.is_exported || is_chosen
         };
-        let exported = self.variables.iter().filter(|(name, variable)| is_exported(name, variable));
-        let exported: Vec<(String, Variable)> =
-            exported.map(|(name, variable)| (name.clone(), variable.clone())).collect();
-        self.shell.step(1 + self.variables.len() as u64 / 16).await?;
+        let mut exported: Vec<(String, Variable)> = Vec::new();
+        for (at, (name, variable)) in self.variables.iter().enumerate() {
+            if at % VARIABLES_A_STEP == 0 {
+                self.shell.step(1).await?;
+            }
+            if is_exported(name, variable) {
+                exported.push((name.clone(), variable.clone()));
+            }
+        }
         for (name, variable) in exported {
             self.shell.step(1).await?;
             let value = match variable.flavor {

@@ -5,6 +5,7 @@ use super::variables::{Flavor, MAX_EXPANSION, Origin};
 use super::{Failure, Make, Result};
 use crate::state::absolute;
 use proofbox_vfs::lock;
+use std::collections::BTreeSet;
 
 /// Arguments of one call.
 const MAX_ARGUMENTS: usize = 1000;
@@ -184,11 +185,12 @@ impl Make<'_> {
             "filter" => self.filter(first, second, Keep::Matches).await,
             "filter-out" => self.filter(first, second, Keep::Others).await,
             "sort" => {
-                self.shell.step(first.len() as u64 / 64).await?;
-                let mut words: Vec<&str> = first.split_whitespace().collect();
-                words.sort_unstable();
-                words.dedup();
-                Ok(words.join(" "))
+                let mut words = BTreeSet::new();
+                for word in first.split_whitespace() {
+                    self.shell.step(1).await?;
+                    words.insert(word);
+                }
+                Ok(words.into_iter().collect::<Vec<_>>().join(" "))
             }
             "words" => Ok(first.split_whitespace().count().to_string()),
             "firstword" => Ok(first.split_whitespace().next().unwrap_or_default().to_owned()),

@@ -14,6 +14,8 @@ const MAX_CONDITIONS: usize = 100;
 const MAX_INCLUDES: usize = 20;
 /// Longest line that is read, in bytes, those that backslashes join to it included.
 const MAX_LINE: usize = 1 << 20;
+/// Prerequisites of one target.
+const MAX_PREREQUISITES: usize = 30_000;
 /// Memory of what a makefile is read into, for each of its bytes.
 const MEMORY_A_BYTE: usize = 4;
 
@@ -65,7 +67,7 @@ enum MissingFile {
     Ignored,
 }
 
-/// Lines of a text, each with its number. A backslash at the end of one joins the next.
+/// Lines of a text, each with its number. A backslash at the end of one joins the next, until it is too long.
 struct LogicalLines<'t> {
     /// Text that is left; none at the end.
     rest: Option<&'t str>,
@@ -88,7 +90,7 @@ impl Iterator for LogicalLines<'_> {
             }
             let line = line.strip_suffix('\r').unwrap_or(line);
             whole.push_str(line);
-            is_joined = joins_next(line);
+            is_joined = joins_next(line) && whole.len() <= MAX_LINE;
             if !is_joined {
                 return Some((first, whole));
             }
@@ -267,7 +269,7 @@ impl Make<'_> {
         if !reader.conditions.is_empty() {
             return self.fatal("missing 'endif'");
         }
-        self.close_rule(&mut reader)
+        self.close_rule(&mut reader).await
     }
 
     async fn read_line(&mut self, reader: &mut Reader<'_>, number: usize, line: &str) -> Result<()> {
@@ -297,16 +299,16 @@ impl Make<'_> {
             return Ok(());
         }
         if word == "define" || (matches!(word, "override" | "export") && first_word(rest).0 == "define") {
-            self.close_rule(reader)?;
+            self.close_rule(reader).await?;
             return self.read_definition(reader, &plain).await;
         }
         if let Some(assignment) = assignment_of(&line) {
-            self.close_rule(reader)?;
+            self.close_rule(reader).await?;
             return self.assign(&assignment).await;
         }
         match word {
             "include" | "-include" | "sinclude" => {
-                self.close_rule(reader)?;
+                self.close_rule(reader).await?;
                 let missing = if word == "include" { MissingFile::Fails } else { MissingFile::Ignored };
                 self.include(rest, missing).await
             }
@@ -318,7 +320,7 @@ impl Make<'_> {
             }
             "vpath" => Ok(()),
             _ => {
-                self.close_rule(reader)?;
+                self.close_rule(reader).await?;
                 self.read_rule(reader, number, &line, is_recipe).await
             }
         }
@@ -419,7 +421,10 @@ impl Make<'_> {
             let Some((_, line)) = reader.lines.next() else {
                 return self.fatal("missing 'endef', unterminated 'define'");
             };
-            self.shell.step(1).await?;
+            self.shell.step(1 + line.len() as u64 / 256).await?;
+            if line.len() > MAX_LINE {
+                return Err(Failure::Memory);
+            }
             if !line.starts_with('\t') {
                 match first_word(&without_comment(&line)) {
                     ("endef", _) => depth -= 1,
@@ -542,8 +547,13 @@ impl Make<'_> {
     }
 
     /// Puts a rule whose recipe has been read among the others.
-    fn close_rule(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+    async fn close_rule(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let Some(rule) = reader.rule.take() else { return Ok(()) };
+        let wanted = rule.pattern.as_ref().map_or(0, |(_, wanted)| wanted.len());
+        let needed = rule.prerequisites.len() + rule.order_only.len() + wanted;
+        if needed > MAX_PREREQUISITES {
+            return self.fatal(&format!("too many prerequisites of '{}'", rule.targets[0]));
+        }
         let file = self.position.as_ref().map(|(file, _)| Arc::clone(file)).unwrap_or_default();
         let wanted = rule.pattern.iter().flat_map(|(_, wanted)| wanted);
         let names = rule.prerequisites.iter().chain(&rule.order_only).chain(wanted);
@@ -561,6 +571,7 @@ impl Make<'_> {
             return Ok(());
         }
         for name in &rule.targets {
+            self.shell.step(1 + needed as u64 / 8).await?;
             if name == ".PHONY" {
                 self.phony.extend(rule.prerequisites.iter().cloned());
             } else if is_special(name) {
@@ -600,6 +611,11 @@ impl Make<'_> {
         if let Some(known) = known.as_ref().filter(|_| recipe.is_some() && rule.is_double) {
             self.grow(known.lines.len() * std::mem::size_of::<RecipeLine>())?;
         }
+        let known_names =
+            self.targets.get(name).map_or(0, |target| target.prerequisites.len() + target.order_only.len());
+        if known_names + prerequisites.len() + rule.order_only.len() > MAX_PREREQUISITES {
+            return self.fatal(&format!("too many prerequisites of '{name}'"));
+        }
         let target = self.target_mut(name);
         target.order_only.extend(rule.order_only.iter().cloned());
         // What the rule with the recipe needs comes first.
@@ -624,5 +640,19 @@ impl Make<'_> {
 
     fn target_mut(&mut self, name: &str) -> &mut Target {
         self.targets.entry(name.to_owned()).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_joined_until_they_are_too_long() {
+        let text = "\\\n".repeat(3 * MAX_LINE);
+        let mut lines = LogicalLines { rest: Some(&text), number: 1 };
+        let (_, first) = lines.next().expect("a line");
+        assert!((MAX_LINE..=MAX_LINE + 2).contains(&first.len()), "{}", first.len());
+        assert!(lines.next().is_some());
     }
 }

@@ -2,14 +2,19 @@
 
 use super::functions::{Pattern, with_stem};
 use super::variables::Assignment;
-use super::{Make, Result};
-use crate::bounds::Pace;
+use super::{Failure, Make, Result};
+use crate::bounds::Held;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 /// Rules of patterns that follow each other to make one file, but for the last.
 const MAX_CHAIN: usize = 4;
 /// Rules that one search looks at, those of files in between included.
 const MAX_TRIED: usize = 100;
+/// Longest name that rules are searched for, in bytes: a longer one is no path.
+const MAX_NAME: usize = 4096;
+/// Names of targets that a search compares in a step.
+const NAMES_A_STEP: usize = 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct RecipeLine {
@@ -79,11 +84,9 @@ impl Make<'_> {
     /// be made.
     pub(super) async fn implied(&mut self, name: &str) -> Result<Option<Implied>> {
         self.shell.step(1 + self.patterns.len() as u64).await?;
-        let mut pace = Pace::new();
         let mut used = vec![false; self.patterns.len()];
         for depth in 0..=MAX_CHAIN {
-            let found = self.search(name, depth, &mut used, &mut 0);
-            self.shell.count_paced(&mut pace).await?;
+            let found = self.search(name, depth, &mut used, &mut 0).await?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -92,7 +95,28 @@ impl Make<'_> {
     }
 
     /// Searches with so many rules in between at most.
-    fn search(&self, name: &str, depth: usize, used: &mut [bool], tried: &mut usize) -> Option<Implied> {
+    fn search<'a>(
+        &'a self,
+        name: &'a str,
+        depth: usize,
+        used: &'a mut [bool],
+        tried: &'a mut usize,
+    ) -> BoxFuture<'a, Result<Option<Implied>>> {
+        Box::pin(self.search_rules(name, depth, used, tried))
+    }
+
+    async fn search_rules(
+        &self,
+        name: &str,
+        depth: usize,
+        used: &mut [bool],
+        tried: &mut usize,
+    ) -> Result<Option<Implied>> {
+        if name.len() > MAX_NAME {
+            return Ok(None);
+        }
+        let names: usize = self.patterns.iter().map(|rule| rule.targets.len()).sum();
+        self.shell.step(1 + (names / NAMES_A_STEP) as u64).await?;
         let mut candidates: Vec<(usize, String)> = Vec::new();
         for (at, rule) in self.patterns.iter().enumerate().filter(|(at, _)| !used[*at]) {
             candidates.extend(rule.targets.iter().find_map(|target| stem_of(target, name)).map(|stem| (at, stem)));
@@ -102,24 +126,55 @@ impl Make<'_> {
             // A search that gets too long finds nothing.
             *tried += 1;
             if *tried > MAX_TRIED {
-                return None;
+                return Ok(None);
             }
-            let rule = &self.patterns[at];
-            let prerequisites: Vec<String> =
-                rule.prerequisites.iter().map(|pattern| prerequisite(pattern, &stem)).collect();
             used[at] = true;
-            let holds = prerequisites.iter().all(|name| {
-                self.exists(name)
-                    || self.targets.contains_key(name)
-                    || (depth > 0 && self.search(name, depth - 1, used, tried).is_some())
-            });
+            let holds = self.has_prerequisites(at, &stem, depth, used, tried).await?;
             used[at] = false;
             if holds {
-                let order_only = rule.order_only.iter().map(|pattern| prerequisite(pattern, &stem)).collect();
+                let rule = &self.patterns[at];
+                let mut held = self.shell.shared.used.hold(0).ok_or(Failure::Memory)?;
+                let prerequisites = self.names_of(&rule.prerequisites, &stem, &mut held).await?;
+                let order_only = self.names_of(&rule.order_only, &stem, &mut held).await?;
                 let recipe = Arc::clone(&rule.recipe);
-                return Some(Implied { prerequisites, order_only, recipe, stem });
+                return Ok(Some(Implied { prerequisites, order_only, recipe, stem }));
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// Returns whether all that a rule needs for a stem is there, or can be made.
+    async fn has_prerequisites(
+        &self,
+        at: usize,
+        stem: &str,
+        depth: usize,
+        used: &mut [bool],
+        tried: &mut usize,
+    ) -> Result<bool> {
+        for pattern in &self.patterns[at].prerequisites {
+            // One at a time: they may be many, and the stem long.
+            let name = prerequisite(pattern, stem);
+            self.shell.step(1 + name.len() as u64 / 256).await?;
+            let is_there = self.exists(&name) || self.targets.contains_key(&name);
+            if !is_there && (depth == 0 || self.search(&name, depth - 1, used, tried).await?.is_none()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes the names that patterns stand for with a stem.
+    async fn names_of(&self, patterns: &[String], stem: &str, held: &mut Held) -> Result<Vec<String>> {
+        let mut names = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            let name = prerequisite(pattern, stem);
+            self.shell.step(1 + name.len() as u64 / 256).await?;
+            if !held.grow(name.len()) {
+                return Err(Failure::Memory);
+            }
+            names.push(name);
+        }
+        Ok(names)
     }
 }
