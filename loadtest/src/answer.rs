@@ -37,7 +37,7 @@ pub enum Expected {
 
 impl Expected {
     /// # Errors
-    /// What is wrong, with untrusted text escaped.
+    /// Description of the fault, with untrusted text escaped.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
         let Answer { status, stderr_class, tests_passed, tests_total, stdout, .. } = answer;
         match self {

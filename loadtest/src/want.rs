@@ -38,7 +38,7 @@ impl Want {
     }
 
     /// # Errors
-    /// What is wrong, with untrusted text escaped.
+    /// Description of the fault, with untrusted text escaped.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
         let seen = outcomes(answer);
         let counts = self.passed.has(answer.tests_passed) && answer.tests_total == self.total;

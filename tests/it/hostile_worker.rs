@@ -220,6 +220,18 @@ assert answer == bytes([6, 0, 0]), answer
 }
 
 #[tokio::test]
+async fn a_worker_that_reads_no_answer_about_permits_is_ended() {
+    // It is heard again and again, so that it does not end for its silence.
+    let wanted = "
+for number in range(100_000): frame(bytes([WANTED, number % 128, 0, 1]))
+while True: frame(bytes([PONG, 0])); time.sleep(0.1)
+";
+    let worker = hostile(&[READY, ASKED, wanted].concat());
+    let answer = tokio::time::timeout(Duration::from_secs(30), worker.ask()).await;
+    assert!(answer.expect("it is ended").is_err());
+}
+
+#[tokio::test]
 async fn a_worker_that_starts_more_interpreters_than_it_may_is_ended() {
     for (count, distinct, is_possible) in [(4, 9, true), (5, 9, false), (2, 1, false)] {
         let wanted =

@@ -75,7 +75,7 @@ pub fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec
     body.map(|row| (row[0].clone(), row[1..].to_vec())).collect()
 }
 
-/// What `proofbox ARGUMENTS --help` prints.
+/// Returns the output of `proofbox ARGUMENTS --help`.
 fn help(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_proofbox"))
         .args(arguments)

@@ -14,7 +14,7 @@ pub(crate) struct Prose<'a> {
 /// Share of an answer that its prose is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// There is nothing else in the answer.
+    /// The whole answer: nothing stands beside it.
     Whole,
     /// Blocks stand beside it.
     Part,

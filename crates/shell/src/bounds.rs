@@ -1,5 +1,6 @@
 //! Limits of a script. Its text is a guest's: whatever it can do once, it can do in a loop.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -35,7 +36,8 @@ const TIME_OF_STEP: Duration = Duration::from_micros(2);
 const TIME_A_TURN: Duration = Duration::from_millis(1);
 
 /// Measures work whose steps can't be foreseen: searches, each of which may look at one character or at all that are
-/// left. What the machine does beside it is not counted.
+/// left. Other processes of the machine are not counted, but what else runs on this thread is: it is made where work
+/// begins.
 #[derive(Debug)]
 pub(super) struct Pace {
     began: Instant,
@@ -62,13 +64,7 @@ impl Pace {
 
 /// CPU time of this thread.
 pub(super) fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to write to, and outlives the call.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } != 0;
-    if failed {
-        return Duration::ZERO;
-    }
-    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 /// Pieces of work, such as comparisons of two numbers, that make a step.
@@ -88,7 +84,7 @@ impl Pieces {
     }
 }
 
-/// What all scripts of a session hold together, and how much each of them may do.
+/// Memory that all scripts of a session hold together, and steps that each of them may take.
 #[derive(Debug)]
 pub(super) struct SessionUse {
     /// In bytes.

@@ -24,7 +24,7 @@ pub fn tag_large_integers_of_cases(text: &str) -> Cow<'_, str> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Everywhere,
-    /// Those within members `cases` of members `tests`.
+    /// Integers within members `cases` of members `tests`.
     Cases,
 }
 

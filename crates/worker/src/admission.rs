@@ -11,7 +11,7 @@ use super::protocol::{CommandSource, FromWorker, Ticket};
 use proofbox_types::caller::Urgency;
 use proofbox_types::ids::KeyId;
 
-/// Key to which interpreters of commands count, and the urgency of the work that starts them.
+/// Key that the interpreters of commands count against, and the urgency of the work that starts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payer {
     /// Key that owns the session or run.
@@ -30,7 +30,7 @@ pub trait InterpreterAdmission: Send + Sync {
     fn admit(&self, payer: Payer) -> BoxFuture<'static, Option<InterpreterPermit>>;
 }
 
-/// Way of a worker to the permits of the front process.
+/// Client side of the front process's admission, in a worker.
 #[derive(Clone)]
 pub struct WorkerAdmission(Arc<State>);
 

@@ -349,7 +349,7 @@ impl CommandRunner for SessionCommands {
 }
 
 /// Permit of a guest that waits for its script. One interpreter of the script at a time uses it, until the guest goes
-/// on; then one that still uses it needs a permit of its own.
+/// on; then one that still uses it needs a permit of its own, and runs without one for [`NO_SLOT`] at most.
 #[derive(Clone)]
 struct Loan {
     free: Arc<Semaphore>,

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -169,9 +169,14 @@ pub struct SessionRef {
     pub owner: Option<KeyId>,
 }
 
+/// Answers about permits that a worker may leave unread.
+const MAX_UNREAD_ANSWERS: usize = 4096;
+
 /// The way to a worker that is ready.
 struct Link {
     frames: mpsc::UnboundedSender<ToWorker>,
+    /// Number of answers about permits among the frames.
+    unread: Arc<AtomicUsize>,
     waiting: HashMap<RunId, Waiting>,
     /// Owners of the sessions that have been asked to run something.
     owners: HashMap<SessionNumber, Option<KeyId>>,
@@ -242,8 +247,12 @@ impl Link {
         let before = self.interpreters.values().filter(|interpreter| interpreter.source == source).count();
         let allowed = before < SessionContext::MAX_COMMAND_INTERPRETERS && !self.interpreters.contains_key(&ticket);
         anyhow::ensure!(allowed, "it starts more interpreters than it may");
-        let frames = self.frames.clone();
-        let tell = move |admitted| drop(frames.send(ToWorker::InterpreterAdmitted { ticket, admitted }));
+        let (frames, unread) = (self.frames.clone(), Arc::clone(&self.unread));
+        anyhow::ensure!(unread.load(Ordering::Relaxed) < MAX_UNREAD_ANSWERS, "it does not read what it asks for");
+        let tell = move |admitted| {
+            unread.fetch_add(1, Ordering::Relaxed);
+            drop(frames.send(ToWorker::InterpreterAdmitted { ticket, admitted }));
+        };
         let Some(payer) = self.payer(source) else {
             tell(false);
             return Ok(());
@@ -572,9 +581,11 @@ impl Supervisor {
 
         let (frames, mut queue) = mpsc::unbounded_channel();
         let ping = frames.clone();
+        let unread = Arc::new(AtomicUsize::new(0));
         let process = child.id().unwrap_or(0);
         *self.slot().link.lock().expect("no holder panics") = Some(Link {
             frames,
+            unread: Arc::clone(&unread),
             waiting: HashMap::new(),
             owners: HashMap::new(),
             interpreters: HashMap::new(),
@@ -592,6 +603,9 @@ impl Supervisor {
 
         let write = async {
             while let Some(frame) = queue.recv().await {
+                if matches!(frame, ToWorker::InterpreterAdmitted { .. }) {
+                    unread.fetch_sub(1, Ordering::Relaxed);
+                }
                 outgoing.send(encode(&frame)).await?;
             }
             anyhow::Ok(())

@@ -20,6 +20,7 @@ use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::program::{Program, PythonTests, TestFiles};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value as Json;
 
 /// How long guests keep a worker's thread
@@ -170,8 +171,5 @@ async fn measured(
 }
 
 fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to write to, and outlives the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }

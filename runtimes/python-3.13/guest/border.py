@@ -211,10 +211,10 @@ METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
 # What it is told of a function of the tests (faces.py), beside that: how it is called, its annotations, where it is from, what
 # it has been marked with.
 OF_FUNCTIONS = frozenset({"__annotations__", "__code__", "__dict__", "__func__", "__module__"})
-# Attributes by which a runner knows what it runs begin so: functions of the tests neither show nor get them.
-MARKS_OF_RUNNERS = ("pytest", "_pytest", "hypothesis", "_hypothesis", "is_hypothesis", "_mock", "patchings", "parametrize", "unittest")
 # ... and of their classes. (The tests' side leaves out what can't leave it.)
 OF_CLASSES = frozenset({"__annotations__", "__dataclass_fields__", "__dict__", "__init__"})
+# Attributes by which a runner knows what it runs begin so: functions of the tests neither show nor get them.
+MARKS_OF_RUNNERS = ("pytest", "_pytest", "hypothesis", "_hypothesis", "is_hypothesis", "_mock", "patchings", "parametrize", "unittest")
 # Special methods that a decorator of C may set of the class of the tests that it decorates, while it does: none that says what is
 # equal, is in it, or is forgiven.
 ORDER = frozenset({"__lt__", "__le__", "__gt__", "__ge__"})

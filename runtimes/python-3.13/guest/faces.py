@@ -182,11 +182,17 @@ def _constant_defaults(node, parameters):
     return {argument.arg for argument, default in given if argument.arg in parameters and _is_constant(default, parameters[argument.arg].default)}
 
 
+_NUMBERS = frozenset({int, float, complex})
+
+
 def _is_constant(node, value):
+    sign = 1
     if type(node) is ast.UnaryOp and type(node.op) in (ast.USub, ast.UAdd):
-        node = node.operand
+        sign, node = -1 if type(node.op) is ast.USub else 1, node.operand
     if type(node) is ast.Constant:
-        return type(value) in side.SCALARS
+        # Not what it has been replaced by since.
+        known = -node.value if sign < 0 and type(node.value) in _NUMBERS else node.value
+        return type(value) in side.SCALARS and type(value) is type(known) and (value == known or value != value)
     if type(node) is ast.Tuple:
         return type(value) is tuple and len(value) == len(node.elts) and all(map(_is_constant, node.elts, value))
     return type(node) is ast.Name and vars(builtins).get(node.id, NOTHING) is value

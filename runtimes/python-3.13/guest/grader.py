@@ -61,7 +61,7 @@ class Candidate:
     builtins = None  # as they were, if the tests speak of them
     assigned = None  # attributes of the library that the tests assign to (assignments.py)
     contexts = None  # as the candidate has them, if the tests speak of them
-    tells_signatures = False  # whether the candidate gets defaults and annotations of the tests' functions
+    tells_signatures = False  # whether the candidate gets constant defaults of the tests' functions that are not decorated
     lent_objects = None  # objects of the tests, where the snippet speaks of weak references
     own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
 
@@ -548,7 +548,7 @@ def _contexts():
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
 _READING = frozenset({"get", "dir", "index", "is", "signature", "copy", "pickle", "release", "collect"})
-_FOR_HANDLES = frozenset({"release", "unheld", "load", "watch"})
+_FOR_HANDLES = frozenset({"release", "load", "watch"})
 _MEASURING = frozenset({"__len__", "__length_hint__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__contains__", "__eq__", "__str__", "__repr__"})
 
 

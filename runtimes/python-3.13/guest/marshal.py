@@ -474,7 +474,9 @@ def know_numpy():
     def are_of_use(array, kind):
         """Returns whether numbers are ones, and not so large that their square is none."""
         if kind.kind in "fc" and kind.itemsize >= 8 * (1 + (kind.kind == "c")):
-            return bool((numpy.abs(array) <= LARGEST).all())
+            # Part by part: the absolute value of a complex number may be too large for one, which warns.
+            parts = (array.real, array.imag) if kind.kind == "c" else (array,)
+            return all(bool((numpy.abs(part) <= LARGEST).all()) for part in parts)
         return bool(numpy.isfinite(array).all())
 
     def note_numbers(array):

@@ -795,7 +795,7 @@ def changed_here(base, name, is_overridden):
             if is_overridden:
                 proxies.note_own_method()
             return _change(self, name, args, kwargs)
-        if is_overridden and (name not in REMOVERS or _tells_nothing(name, args, kwargs)):
+        if is_overridden and (name not in REMOVERS or _tells_nothing(base, name, args, kwargs)):
             return _change_on_both_sides(self, base, name, args, kwargs)
         side.state.dirty[self._proofbox_number] = True
         return function(self, *args, **kwargs)
@@ -804,9 +804,9 @@ def changed_here(base, name, is_overridden):
     return method
 
 
-def _tells_nothing(name, args, kwargs):
-    """Returns whether a call that takes something out says nothing of what the tests expect to be there."""
-    return name in _TAKING and not kwargs and all(type(each) is int for each in args)
+def _tells_nothing(base, name, args, kwargs):
+    """Returns whether a call that takes something out says nothing of what the tests expect to be there: no key, and no default."""
+    return name in _TAKING and not kwargs and (not args or base is list and all(type(each) is int for each in args))
 
 
 _TAKING = frozenset({"pop", "popleft", "popitem"})
@@ -857,6 +857,12 @@ def _note_other_change():
         side.state.violation = side.Refused("an object of the candidate has a method of its own that does not do what its builtin class does, and the tests do not name its class (grading: isolated)")
 
 
+def _has_in_other_letters(handle, folded):
+    """Returns whether one of the first keys of a dict's content is the text, but for the case of its letters."""
+    keys = itertools.islice(dict.__iter__(handle), _MAX_LOOKED_AT)
+    return any(type(each) is str and each.casefold() == folded for each in keys)
+
+
 def contains_key(base):
     """`key in handle` of a dict whose class has its own `__contains__`: by the content, unless the tests name the class. Where the
     key is there in other letters (`X-Id`, `x-id`), it is asked, and else must say the same once the case has passed."""
@@ -866,7 +872,7 @@ def contains_key(base):
             proxies.note_own_method()
             return proxies.special(self, "__contains__", key)
         found = base.__contains__(self, key)
-        if not found and type(key) is str and any(type(each) is str and each.casefold() == key.casefold() for each in dict.__iter__(self)):
+        if not found and type(key) is str and _has_in_other_letters(self, key.casefold()):
             side.signal("membership_by_candidate")
             return proxies.special(self, "__contains__", key) is True
         _note_decision(self, "__contains__", key, found)

@@ -267,8 +267,7 @@ class ProxyType(type):
         # What stands for a class of the library is that class.
         return cls is other or (cls._proofbox_stands is not None and cls._proofbox_real is other) or NotImplemented
 
-    def __hash__(cls):
-        return type.__hash__(cls._proofbox_real if cls._proofbox_stands else cls)
+    __hash__ = type.__hash__
 
     def __instancecheck__(cls, instance):
         return type.__instancecheck__(cls, instance) or cls._proofbox_stands and (isinstance(instance, cls._proofbox_real) or _derives(type(instance), cls)) or _is_checked(cls, "instance", instance)

@@ -297,9 +297,13 @@ def _copy(number, copy):
     target = _object(number)
     if copy is not None and not border.is_number(copy):
         side.refuse("protocol_violation", "a copy that has no number")
-    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
-        raise TypeError(f"a {type(target).__name__} of the tests can't be copied (grading: isolated)")
+    _check_copyable(target, "copied")
     return proxies.copy_of(target, copy)
+
+
+def _check_copyable(target, done):
+    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
+        raise TypeError(f"a {type(target).__name__} of the tests can't be {done} (grading: isolated)")
 
 
 # Pickles of objects of the tests that the candidate has made, by number: how many are kept.
@@ -324,10 +328,10 @@ def _pickle(number, protocol):
     target = _object(number)
     if not border.is_number(protocol):
         side.refuse("protocol_violation", "a protocol of pickles that has no number")
-    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
-        raise TypeError(f"a {type(target).__name__} of the tests can't be pickled (grading: isolated)")
+    _check_copyable(target, "pickled")
     made = next(_numbers_of_pickles)
-    _pickles[made] = _dumps(target, protocol)
+    # By the names that modules have now, whatever the protocol: it is read by them.
+    _pickles[made] = _dumps(target, protocol, fix_imports=False)
     if len(_pickles) > _MAX_PICKLES:
         del _pickles[next(iter(_pickles))]
     return made

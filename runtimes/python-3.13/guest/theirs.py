@@ -87,11 +87,18 @@ def stand_for_class(cls, place):
 _classes = {}
 
 
+def _hash_of_class(cls):
+    """Returns the hash of a class of handles: that of the library's class, where it stands for one."""
+    return type.__hash__(cls._proofbox_real if cls._proofbox_stands else cls)
+
+
 def _make_class(cls, place):
     import _proofbox_proxies as proxies
     import _proofbox_proxy_types as proxy_types
 
     # Registered with no abstract class: what derives from it would seem to be so, too.
+    # Set with the first of them: of all other classes the hash is what it was, and costs less so.
+    proxies.ProxyType.__hash__ = _hash_of_class
     made = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, (), (), (), ())
     type.__setattr__(made, "_proofbox_real", cls)
     type.__setattr__(made, "_proofbox_stands", place)

@@ -9,11 +9,11 @@ pub enum ImageReason {
     Requested,
     /// Nothing that is imported is in another image only.
     Default,
-    /// These modules are imported, and the default image lacks them.
+    /// Imported modules that the default image lacks.
     Imports(Vec<String>),
     /// The import of this module failed in the image that was chosen first.
     Missing(String),
-    /// This module is imported, and would be in an image that was not built.
+    /// Imported module of an image that was not built.
     Unbuilt {
         /// Module that is imported.
         module: String,

@@ -33,7 +33,7 @@ pub enum SavedState {
     Files,
 }
 
-/// What commands of a session have that name nothing else.
+/// Defaults of commands of a session that name nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandDefaults {
     /// Absolute path of the working directory; none for the home directory of the user.
@@ -42,7 +42,7 @@ pub struct CommandDefaults {
     pub user: User,
 }
 
-/// What a checkpoint gives the sessions that are made from it, beside its state.
+/// Settings that a checkpoint gives the sessions made from it, beside its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// Variables that are added to the environment.

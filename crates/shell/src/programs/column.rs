@@ -99,7 +99,7 @@ async fn pad(shell: &Shell, out: &mut String, count: usize) -> Result<(), Stop> 
     Ok(())
 }
 
-/// What entries fill one after the other.
+/// Parts of the table that entries fill one after the other.
 #[derive(Clone, Copy)]
 enum Filled {
     Rows,

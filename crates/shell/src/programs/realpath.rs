@@ -21,11 +21,11 @@ enum Existing {
     Any,
 }
 
-/// What becomes of the links on a path.
+/// Treatment of the links on a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Links {
     Follow,
-    /// They stay parts of it (`-s`).
+    /// Kept as parts of it (`-s`).
     Keep,
 }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 #[error("nobody reads what is written")]
 pub struct Broken;
 
-/// What the ends of a pipe share.
+/// State that the ends of a pipe share.
 pub(super) struct Channel {
     capacity: usize,
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! What takes the place of matches.
+//! Replacements of matches.
 
 use super::value::RuntimeError;
 use crate::bounds::MAX_TEXT;

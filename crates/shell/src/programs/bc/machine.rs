@@ -84,7 +84,6 @@ pub(super) struct Machine<'s> {
     peak: usize,
     held: Held,
     pieces: Pieces,
-    pace: Pace,
 }
 
 impl<'s> Machine<'s> {
@@ -110,7 +109,6 @@ impl<'s> Machine<'s> {
             peak: 0,
             held: shell.shared.used.hold(0).ok_or(Stop::Failed(1))?,
             pieces: Pieces::default(),
-            pace: Pace::new(),
         })
     }
 
@@ -158,6 +156,7 @@ impl<'s> Machine<'s> {
     }
 
     async fn run_frames(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
+        let mut pace = Pace::new();
         while let Some(frame) = frames.last_mut() {
             self.shell.count_pieces(&mut self.pieces, PIECES_OF_OP).await?;
             let Some(op) = frame.code.ops.get(frame.at) else {
@@ -198,12 +197,12 @@ impl<'s> Machine<'s> {
                     if let Some(frame) = self.call(function, &arguments, caller, at).await? {
                         frames.push(frame);
                     }
-                    self.shell.count_paced(&mut self.pace).await?;
+                    self.shell.count_paced(&mut pace).await?;
                 }
                 op => {
                     let (op, at, caller) = (op.clone(), frame_offset(frame), frame.function);
                     self.execute(op, caller, at).await?;
-                    self.shell.count_paced(&mut self.pace).await?;
+                    self.shell.count_paced(&mut pace).await?;
                 }
             }
         }

@@ -21,9 +21,9 @@ struct Fixed<'s> {
 /// Signs of the members of a series.
 #[derive(Clone, Copy)]
 enum Signs {
-    /// Those of the arc tangent.
+    /// Signs of the arc tangent's series.
     Alternating,
-    /// Those of the inverse hyperbolic tangent.
+    /// Signs of the inverse hyperbolic tangent's series.
     Equal,
 }
 

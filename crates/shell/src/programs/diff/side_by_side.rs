@@ -20,7 +20,7 @@ pub(super) struct Columns {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     AllLines,
-    /// Those that changed.
+    /// Lines that differ.
     Changes,
 }
 

@@ -8,26 +8,26 @@ use super::{Failure, Outcome, fatal};
 use crate::programs::ignore::{MAX_PATTERN, matches_name};
 use crate::programs::options::Given;
 
-/// What becomes of a branch that has the name of the one to make.
+/// Treatment of a branch that has the name of the one to make.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SameName {
     Refuse,
     Replace,
 }
 
-/// What becomes of a branch whose commits no other one has.
+/// Treatment of a branch whose commits no other one has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unmerged {
     Refuse,
     Delete,
 }
 
-/// What becomes of files that have other content than the current commit.
+/// Treatment of files that have other content than the current commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LocalChanges {
-    /// They stay; where the other commit has other content, too, nothing is done.
+    /// Kept; where the other commit has other content, too, nothing is done.
     Protect,
-    /// They get the content of the other commit.
+    /// Given the content of the other commit.
     Overwrite,
 }
 

@@ -11,7 +11,7 @@ use proofbox_vfs::{HOME, lock};
 /// Directories of a new repository.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// That of its objects and references alone (`--bare`).
+    /// Objects and references alone (`--bare`).
     Bare,
     /// A work tree, with that one in it.
     WorkTree,

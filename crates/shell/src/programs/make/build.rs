@@ -2,7 +2,7 @@
 
 use super::rules::{Implied, Recipe};
 use super::variables::{Automatic, Flavor, MAX_EXPANSION, Origin, Variable};
-use super::{Failure, Make, Result};
+use super::{Failure, Make, NAMES_A_STEP, Result};
 use crate::PIPE_BYTES;
 use crate::programs;
 use crate::state::{BROKEN_PIPE, Done, Shell, Stop};
@@ -15,8 +15,6 @@ use std::sync::Arc;
 const MAX_WAITING: usize = 10_000;
 /// Memory of a target that is made, for each of its names, in bytes.
 const MEMORY_OF_NAME: usize = 100;
-/// Names of prerequisites that are compared in a step.
-const NAMES_A_STEP: usize = 8;
 /// Variables that are looked at in a step.
 const VARIABLES_A_STEP: usize = 16;
 

@@ -3,7 +3,7 @@
 use super::functions::{Pattern, with_stem};
 use super::rules::{PatternRule, Recipe, RecipeLine, Target};
 use super::variables::{Assignment, Flavor, Operator, Origin, find_outside};
-use super::{Failure, Make, Result};
+use super::{BYTES_A_STEP, Failure, Make, NAMES_A_STEP, Result};
 use crate::programs::input::Content;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -59,11 +59,11 @@ impl Reader<'_> {
     }
 }
 
-/// What becomes of a makefile that includes one which is not there.
+/// Treatment of an included makefile that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingFile {
     Fails,
-    /// It is read on (`-include`).
+    /// Left out (`-include`).
     Ignored,
 }
 
@@ -230,7 +230,7 @@ impl Make<'_> {
             let content = Content::read(self.shell, "make", reader).await?;
             let text = String::from_utf8_lossy(&content.bytes).into_owned();
             self.grow(text.len() * MEMORY_A_BYTE)?;
-            self.shell.step(text.len() as u64 / 256).await?;
+            self.shell.step((text.len() / BYTES_A_STEP) as u64).await?;
             let known = self.variables.get("MAKEFILE_LIST").map(|list| list.value.to_string()).unwrap_or_default();
             self.set("MAKEFILE_LIST", &format!("{known} {path}"), Flavor::Simple, Origin::File)?;
             let before = self.position.take();
@@ -259,7 +259,7 @@ impl Make<'_> {
         let mut reader =
             Reader { lines: LogicalLines { rest: Some(text), number: first }, conditions: Vec::new(), rule: None };
         while let Some((number, line)) = reader.lines.next() {
-            self.shell.step(1 + line.len() as u64 / 256).await?;
+            self.shell.step(1 + (line.len() / BYTES_A_STEP) as u64).await?;
             self.position = Some((Arc::clone(&file), number));
             if line.len() > MAX_LINE {
                 return Err(Failure::Memory);
@@ -421,7 +421,7 @@ impl Make<'_> {
             let Some((_, line)) = reader.lines.next() else {
                 return self.fatal("missing 'endef', unterminated 'define'");
             };
-            self.shell.step(1 + line.len() as u64 / 256).await?;
+            self.shell.step(1 + (line.len() / BYTES_A_STEP) as u64).await?;
             if line.len() > MAX_LINE {
                 return Err(Failure::Memory);
             }
@@ -571,7 +571,7 @@ impl Make<'_> {
             return Ok(());
         }
         for name in &rule.targets {
-            self.shell.step(1 + needed as u64 / 8).await?;
+            self.shell.step(1 + (needed / NAMES_A_STEP) as u64).await?;
             if name == ".PHONY" {
                 self.phony.extend(rule.prerequisites.iter().cloned());
             } else if is_special(name) {

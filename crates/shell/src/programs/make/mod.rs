@@ -26,6 +26,11 @@ const MAX_PATTERNS: usize = 1000;
 /// Targets and prerequisites of all rules of patterns: a search looks at all of them, again and again.
 const MAX_PATTERN_NAMES: usize = 4000;
 
+/// Names that are compared in a step.
+const NAMES_A_STEP: usize = 8;
+/// Bytes of text that are read or made in a step.
+const BYTES_A_STEP: usize = 256;
+
 const USAGE: &str = "\
 Usage: make [options] [target] ...
 Options:

@@ -2,19 +2,15 @@
 
 use super::functions::{Pattern, with_stem};
 use super::variables::Assignment;
-use super::{Failure, Make, Result};
+use super::{BYTES_A_STEP, Failure, Make, NAMES_A_STEP, Result};
 use crate::bounds::Held;
-use futures_util::future::BoxFuture;
+use proofbox_vfs::MAX_PATH;
 use std::sync::Arc;
 
 /// Rules of patterns that follow each other to make one file, but for the last.
 const MAX_CHAIN: usize = 4;
 /// Rules that one search looks at, those of files in between included.
 const MAX_TRIED: usize = 100;
-/// Longest name that rules are searched for, in bytes: a longer one is no path.
-const MAX_NAME: usize = 4096;
-/// Names of targets that a search compares in a step.
-const NAMES_A_STEP: usize = 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct RecipeLine {
@@ -59,14 +55,11 @@ pub(super) struct Implied {
 }
 
 /// Returns what the `%` of a pattern stands for. Without a slash in the pattern, it is about the last name of a path,
-/// and the directory is part of the stem.
-fn stem_of(pattern: &str, name: &str) -> Option<String> {
-    if pattern.contains('/') {
-        return Pattern::new(pattern).stem(name).filter(|stem| !stem.is_empty()).map(str::to_owned);
-    }
-    let (directory, last) = name.split_at(super::functions::directory_of(name).len());
-    let stem = Pattern::new(pattern).stem(last).filter(|stem| !stem.is_empty())?;
-    Some(format!("{directory}{stem}"))
+/// and the directory is part of the stem: it comes first of the two texts.
+fn stem_of<'n>(pattern: &str, name: &'n str) -> Option<(&'n str, &'n str)> {
+    let directory = if pattern.contains('/') { "" } else { super::functions::directory_of(name) };
+    let stem = Pattern::new(pattern).stem(&name[directory.len()..]).filter(|stem| !stem.is_empty())?;
+    Some((directory, stem))
 }
 
 /// Returns a prerequisite of a pattern rule: the directory of the stem comes before all of it.
@@ -95,39 +88,24 @@ impl Make<'_> {
     }
 
     /// Searches with so many rules in between at most.
-    fn search<'a>(
-        &'a self,
-        name: &'a str,
-        depth: usize,
-        used: &'a mut [bool],
-        tried: &'a mut usize,
-    ) -> BoxFuture<'a, Result<Option<Implied>>> {
-        Box::pin(self.search_rules(name, depth, used, tried))
-    }
-
-    async fn search_rules(
-        &self,
-        name: &str,
-        depth: usize,
-        used: &mut [bool],
-        tried: &mut usize,
-    ) -> Result<Option<Implied>> {
-        if name.len() > MAX_NAME {
+    async fn search(&self, name: &str, depth: usize, used: &mut [bool], tried: &mut usize) -> Result<Option<Implied>> {
+        if name.len() > MAX_PATH {
             return Ok(None);
         }
         let names: usize = self.patterns.iter().map(|rule| rule.targets.len()).sum();
         self.shell.step(1 + (names / NAMES_A_STEP) as u64).await?;
-        let mut candidates: Vec<(usize, String)> = Vec::new();
+        let mut candidates: Vec<(usize, (&str, &str))> = Vec::new();
         for (at, rule) in self.patterns.iter().enumerate().filter(|(at, _)| !used[*at]) {
             candidates.extend(rule.targets.iter().find_map(|target| stem_of(target, name)).map(|stem| (at, stem)));
         }
-        candidates.sort_by_key(|(_, stem)| stem.len());
-        for (at, stem) in candidates {
+        candidates.sort_by_key(|(_, (directory, stem))| directory.len() + stem.len());
+        for (at, (directory, stem)) in candidates {
             // A search that gets too long finds nothing.
             *tried += 1;
             if *tried > MAX_TRIED {
                 return Ok(None);
             }
+            let stem = format!("{directory}{stem}");
             used[at] = true;
             let holds = self.has_prerequisites(at, &stem, depth, used, tried).await?;
             used[at] = false;
@@ -155,9 +133,12 @@ impl Make<'_> {
         for pattern in &self.patterns[at].prerequisites {
             // One at a time: they may be many, and the stem long.
             let name = prerequisite(pattern, stem);
-            self.shell.step(1 + name.len() as u64 / 256).await?;
+            self.shell.step(1 + (name.len() / BYTES_A_STEP) as u64).await?;
             let is_there = self.exists(&name) || self.targets.contains_key(&name);
-            if !is_there && (depth == 0 || self.search(&name, depth - 1, used, tried).await?.is_none()) {
+            if is_there {
+                continue;
+            }
+            if depth == 0 || Box::pin(self.search(&name, depth - 1, used, tried)).await?.is_none() {
                 return Ok(false);
             }
         }
@@ -169,7 +150,7 @@ impl Make<'_> {
         let mut names = Vec::with_capacity(patterns.len());
         for pattern in patterns {
             let name = prerequisite(pattern, stem);
-            self.shell.step(1 + name.len() as u64 / 256).await?;
+            self.shell.step(1 + (name.len() / BYTES_A_STEP) as u64).await?;
             if !held.grow(name.len()) {
                 return Err(Failure::Memory);
             }

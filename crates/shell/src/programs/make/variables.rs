@@ -1,7 +1,7 @@
 //! Variables of make, and the expansion of references to them.
 
 use super::function_names::name_in;
-use super::{Failure, Make, Result};
+use super::{BYTES_A_STEP, Failure, Make, Result};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
@@ -217,7 +217,7 @@ impl Make<'_> {
     /// Expands the references of a text.
     pub(super) fn expand<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(async move {
-            self.shell.step(1 + text.len() as u64 / 256).await?;
+            self.shell.step(1 + (text.len() / BYTES_A_STEP) as u64).await?;
             if !text.contains('$') {
                 return Ok(text.to_owned());
             }
@@ -263,7 +263,7 @@ impl Make<'_> {
                 name => out.push_str(&self.value(name.encode_utf8(&mut [0; 4])).await?),
             }
             let more = out.len() - before;
-            self.shell.step(1 + more as u64 / 256).await?;
+            self.shell.step(1 + (more / BYTES_A_STEP) as u64).await?;
             if out.len() > MAX_EXPANSION || !held.grow(2 * more) {
                 return Err(Failure::Memory);
             }

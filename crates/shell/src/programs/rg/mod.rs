@@ -175,7 +175,7 @@ async fn patterns(
     Ok(Ok(patterns))
 }
 
-/// What the patterns are.
+/// Syntax of the patterns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     /// Texts that are looked for as they are (`--fixed-strings`).
