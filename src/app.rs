@@ -14,7 +14,7 @@ use crate::http::{self, ConnectionBounds, KeylessRequests, Scheme, Tls};
 use crate::metrics::Metrics;
 use crate::sandbox::Sandbox;
 use crate::service::{
-    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, CommandAdmission, Components, JobSettings, Keys,
+    Admission, AdmissionSettings, CallbackSecret, CallbackSettings, Components, JobSettings, KeyAccounts, Keys,
     PolicyStore, Receipts, Service, SessionSettings,
 };
 use crate::telemetry::{Collector, Telemetry};
@@ -94,8 +94,9 @@ impl App {
         };
         let admission = Arc::new(Admission::new(admission, Arc::clone(&metrics)));
         let keys = Arc::new(open_keys(config, &metrics)?);
-        let commands = CommandAdmission { admission: Arc::clone(&admission), keys: Arc::clone(&keys) };
-        let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics), Arc::new(commands));
+        let (admission_of_keys, counted) = (Arc::clone(&admission), Arc::clone(&metrics));
+        let accounts = KeyAccounts { admission: admission_of_keys, keys: Arc::clone(&keys), metrics: counted };
+        let workers = WorkerPool::start(settings, Arc::<Metrics>::clone(&metrics), Arc::new(accounts));
         workers.wait_ready().await.context("starting the workers")?;
         let sandbox = Sandbox::new(workers);
         let sessions = SessionSettings {

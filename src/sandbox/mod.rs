@@ -12,7 +12,7 @@ use proofbox_types::grant::Grant;
 use proofbox_types::outcome::Outcome;
 use proofbox_types::program::Program;
 pub use proofbox_vfs::FilesError;
-pub use proofbox_worker::{InterpreterAdmission, InterpreterPermit, Payer};
+pub use proofbox_worker::{InterpreterPermit, Payer, PayerAccounts};
 use proofbox_worker::{WorkerError, WorkerPool};
 
 /// Failure of the sandbox itself; the program is not to blame and is not graded.

@@ -3,9 +3,9 @@
 
 mod admission;
 mod background;
-mod command_admission;
 mod execution;
 mod jobs;
+mod key_accounts;
 mod keys;
 mod policies;
 mod policy_check;
@@ -23,12 +23,12 @@ use std::sync::{Arc, Weak};
 
 pub use admission::{Admission, AdmissionSettings, Busy};
 pub use background::BackgroundTasks;
-pub use command_admission::CommandAdmission;
 pub use execution::{ExecuteError, Execution, Executor, ImageChooser, ImageReason};
 pub use jobs::{
     CallbackRefused, CallbackSecret, CallbackSettings, JobAccepted, JobAsked, JobError, JobInfo, JobLine, JobManager,
     JobSettings, JobState, JobWire, JobsAsked, Progress, SecretError,
 };
+pub use key_accounts::KeyAccounts;
 pub use keys::{Keys, OverQuota, Recognised, Secret};
 pub use policies::PolicyStore;
 pub use policy_check::PolicyCheck;

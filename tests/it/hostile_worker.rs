@@ -8,11 +8,12 @@ use futures_util::future::BoxFuture;
 use proofbox::metrics::Metrics;
 use proofbox_runtime::image::Image;
 use proofbox_types::hardening::Hardening;
+use proofbox_types::ids::KeyId;
 use proofbox_types::outcome::{End, Outcome, Usage};
 use proofbox_types::session::CellLimits;
 use proofbox_worker::rpc::{SessionRequest, SessionResponse};
 use proofbox_worker::{
-    CallError, InterpreterAdmission, InterpreterPermit, Payer, SessionRef, WorkerError, WorkerPool, WorkerSettings,
+    CallError, InterpreterPermit, Payer, PayerAccounts, SessionRef, WorkerError, WorkerPool, WorkerSettings,
 };
 
 use crate::harness::{Server, proofbox};
@@ -48,10 +49,12 @@ const SESSION: SessionRef = SessionRef { number: 1, owner: None };
 /// Admission whose queue never moves.
 struct Endless;
 
-impl InterpreterAdmission for Endless {
+impl PayerAccounts for Endless {
     fn admit(&self, _payer: Payer) -> BoxFuture<'static, Option<InterpreterPermit>> {
         Box::pin(std::future::pending())
     }
+
+    fn charge(&self, _owner: Option<KeyId>, _fuel: u64) {}
 }
 
 struct Hostile {

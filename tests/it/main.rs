@@ -11,6 +11,7 @@ mod adapters;
 mod api;
 mod basics;
 mod boundary;
+mod cancelled;
 mod cases;
 mod cli;
 mod clients;

@@ -15,6 +15,7 @@ mod entropy;
 mod error;
 mod fuel;
 mod fuel_meter;
+mod fuel_spent;
 #[doc(hidden)]
 pub mod fuzz_targets;
 mod grading;
@@ -48,6 +49,7 @@ pub mod wasi_probe;
 pub mod wheels;
 
 pub use error::RunError;
+pub use fuel_spent::FuelSpent;
 pub use guest::{check_files, open_all};
 pub use image_error::ImageError;
 pub use pool::{COMMAND_SLOTS, ImageFiles, InterpreterPool};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::error::RunError;
+use super::fuel_spent::FuelSpent;
 use super::grading::isolated;
 use super::guest::{Role, SNIPPET_NAME, brings_snippet_file, run_guest, tree};
 use super::pool::InterpreterPool;
@@ -18,10 +19,11 @@ use proofbox_vfs::{SharedTree, View, lock};
 /// # Errors
 /// Returns an error when there is no interpreter to be had, or a file of the program does not fit the sandbox.
 pub async fn run(pool: &InterpreterPool, program: Program, limits: &Limits) -> Result<Outcome, RunError> {
-    run_over(pool, program, limits, |_| None).await
+    run_over(pool, program, limits, &FuelSpent::default(), |_| None).await
 }
 
-/// Runs a program, which may start commands of the shell where it is granted them.
+/// Runs a program, which may start commands of the shell where it is granted them. `spent` tells what it cost when it is
+/// dropped before its end.
 ///
 /// # Errors
 /// Returns the errors of [`run()`].
@@ -30,6 +32,7 @@ pub async fn run_with_commands(
     runner: &Arc<dyn CommandRunner>,
     program: Program,
     limits: &Limits,
+    spent: &FuelSpent,
 ) -> Result<Outcome, RunError> {
     // What a command does is not repeatable: it has clocks and entropy of its own.
     let granted = program.commands == CommandAccess::Granted && program.deterministic.is_none();
@@ -39,15 +42,16 @@ pub async fn run_with_commands(
         let made = || {
             let (pool, image, runner) = (Arc::clone(pool), Arc::clone(&image), Arc::clone(runner));
             SessionContext::new(pool, image, runner, tree.clone(), *limits, Arc::default())
+                .with_command_fuel(&spent.commands)
         };
         granted.then(|| context.get_or_init(made).shell(&limits.into()))
     };
-    let mut outcome = run_over(pool, program, limits, shell).await?;
-    if let Some(context) = context.get() {
+    let mut outcome = run_over(pool, program, limits, spent, shell).await?;
+    if context.get().is_some() {
         // Jobs in the background end with the run, and their fuel is the run's as well.
         runner.end_jobs().await;
         let fuel = &mut outcome.usage.fuel;
-        *fuel = fuel.saturating_add(context.take_command_fuel()).min(limits.fuel);
+        *fuel = fuel.saturating_add(spent.take_commands()).min(limits.fuel);
     }
     Ok(outcome)
 }
@@ -56,14 +60,15 @@ async fn run_over(
     pool: &InterpreterPool,
     program: Program,
     limits: &Limits,
+    spent: &FuelSpent,
     shell: impl Fn(&SharedTree) -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
     let tree = tree(pool.image(program.image.as_deref())?.base()?, &program, limits)?;
     let keeps_name = brings_snippet_file(&program);
     let mut outcome = if program.isolated && program.tests.is_some() {
-        isolated::run(pool, &program, limits, &tree, || shell(&tree.with_view(View::WithoutTests))).await?
+        isolated::run(pool, &program, limits, spent, &tree, || shell(&tree.with_view(View::WithoutTests))).await?
     } else {
-        run_guest(pool, &program, limits, &tree, Role::Alone(shell(&tree))).await?
+        run_guest(pool, &program, limits, spent, &tree, Role::Alone(shell(&tree))).await?
     };
     match lock(&tree).glob(&program.fetch_files, limits.files_bytes) {
         // The snippet itself is no output, however the patterns are written.

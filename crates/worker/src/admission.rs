@@ -23,11 +23,14 @@ pub struct Payer {
 /// Permit for one interpreter, released on drop.
 pub type InterpreterPermit = Box<dyn Send>;
 
-/// Admission of interpreters that commands start.
-pub trait InterpreterAdmission: Send + Sync {
+/// Accounts of those who pay for what runs.
+pub trait PayerAccounts: Send + Sync {
     /// Acquires a permit for one interpreter, at once or after waiting; none when there is none to be had. Dropping the
     /// future leaves the queue.
     fn admit(&self, payer: Payer) -> BoxFuture<'static, Option<InterpreterPermit>>;
+
+    /// Charges a key for fuel that no outcome tells of: whoever waited for it has gone.
+    fn charge(&self, owner: Option<KeyId>, fuel: u64);
 }
 
 /// Client side of the front process's admission, in a worker.

@@ -19,5 +19,5 @@ mod sessions;
 mod stderr_log;
 mod turns;
 
-pub use admission::{InterpreterAdmission, InterpreterPermit, Payer};
+pub use admission::{InterpreterPermit, Payer, PayerAccounts};
 pub use pool::{CallError, PoolObserver, SessionLocation, SessionRef, WorkerError, WorkerPool, WorkerSettings};

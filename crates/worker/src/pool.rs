@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::admission::{InterpreterAdmission, Payer};
+use super::admission::{Payer, PayerAccounts};
 use super::protocol::{CommandSource, FromWorker, RunId, Ticket, ToWorker, decode, encode, framing};
 use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use super::stderr_log::pass_on;
@@ -107,10 +107,22 @@ enum Waiting {
     /// Receiver of a run's outcome, with its wall limit and the payer of its commands.
     Run { answer: oneshot::Sender<Result<Outcome, WorkerError>>, wall: Duration, payer: Payer },
     /// Receiver of a session's response, and of its events.
-    Request { answer: oneshot::Sender<Result<SessionResponse, CallError>>, events: Option<Sender<SessionEvent>> },
+    Request {
+        answer: oneshot::Sender<Result<SessionResponse, CallError>>,
+        events: Option<Sender<SessionEvent>>,
+        owner: Option<KeyId>,
+    },
 }
 
 impl Waiting {
+    /// Key that pays.
+    fn owner(&self) -> Option<KeyId> {
+        match self {
+            Self::Run { payer, .. } => payer.owner,
+            Self::Request { owner, .. } => *owner,
+        }
+    }
+
     /// Reports that the worker is gone. `turn` is how long the time slice of this one had lasted, if it had the core.
     fn lose(self, turn: Option<Duration>) {
         let error = if turn.is_some() { WorkerError::Blamed } else { WorkerError::Lost };
@@ -178,6 +190,8 @@ struct Link {
     /// Number of answers about permits among the frames.
     unread: Arc<AtomicUsize>,
     waiting: HashMap<RunId, Waiting>,
+    /// Runs and requests that the worker has been told to cancel, with the keys that pay for what they have used.
+    cancelled: HashMap<RunId, Option<KeyId>>,
     /// Owners of the sessions that have been asked to run something.
     owners: HashMap<SessionNumber, Option<KeyId>>,
     /// Interpreters of commands that have a permit, or wait for one.
@@ -238,12 +252,7 @@ impl Link {
     ///
     /// # Errors
     /// Returns an error when the worker asks for more than it may start.
-    fn admit(
-        &mut self,
-        ticket: Ticket,
-        source: CommandSource,
-        admission: &dyn InterpreterAdmission,
-    ) -> anyhow::Result<()> {
+    fn admit(&mut self, ticket: Ticket, source: CommandSource, accounts: &dyn PayerAccounts) -> anyhow::Result<()> {
         let before = self.interpreters.values().filter(|interpreter| interpreter.source == source).count();
         let allowed = before < SessionContext::MAX_COMMAND_INTERPRETERS && !self.interpreters.contains_key(&ticket);
         anyhow::ensure!(allowed, "it starts more interpreters than it may");
@@ -257,7 +266,7 @@ impl Link {
             tell(false);
             return Ok(());
         };
-        let admit = admission.admit(payer);
+        let admit = accounts.admit(payer);
         let task = tokio::spawn(async move {
             let permit = admit.await;
             tell(permit.is_some());
@@ -294,11 +303,7 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// Starts the workers; they become ready in their own time.
-    pub fn start(
-        settings: WorkerSettings,
-        observer: Arc<dyn PoolObserver>,
-        admission: Arc<dyn InterpreterAdmission>,
-    ) -> Self {
+    pub fn start(settings: WorkerSettings, observer: Arc<dyn PoolObserver>, accounts: Arc<dyn PayerAccounts>) -> Self {
         let new_slot = || WorkerSlot {
             link: Mutex::new(None),
             process: AtomicU32::new(0),
@@ -320,7 +325,7 @@ impl WorkerPool {
                 changed: Arc::clone(&changed),
                 ready: Arc::clone(&announce),
                 observer: Arc::clone(&observer),
-                admission: Arc::clone(&admission),
+                accounts: Arc::clone(&accounts),
             };
             supervisors.spawn(supervisor.keep());
         }
@@ -424,7 +429,7 @@ impl WorkerPool {
         {
             let mut link = slot.link.lock().expect("no holder panics");
             let link = link.as_mut().filter(|link| link.process == location.process).ok_or(WorkerError::Lost)?;
-            link.waiting.insert(id, Waiting::Request { answer, events });
+            link.waiting.insert(id, Waiting::Request { answer, events, owner: session.owner });
             link.note_owner(session, &request);
             let _ = link.frames.send(ToWorker::Request { id, session: session.number, request });
         }
@@ -487,8 +492,9 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.slot.link.lock().expect("no holder panics").as_mut()
-            && link.remove(self.id).is_some()
+            && let Some(waiting) = link.remove(self.id)
         {
+            link.cancelled.insert(self.id, waiting.owner());
             let _ = link.frames.send(ToWorker::Cancel { id: self.id });
         }
     }
@@ -502,7 +508,7 @@ struct Supervisor {
     changed: Arc<Notify>,
     ready: Arc<watch::Sender<Readiness>>,
     observer: Arc<dyn PoolObserver>,
-    admission: Arc<dyn InterpreterAdmission>,
+    accounts: Arc<dyn PayerAccounts>,
 }
 
 impl Supervisor {
@@ -587,6 +593,7 @@ impl Supervisor {
             frames,
             unread: Arc::clone(&unread),
             waiting: HashMap::new(),
+            cancelled: HashMap::new(),
             owners: HashMap::new(),
             interpreters: HashMap::new(),
             process,
@@ -645,7 +652,7 @@ impl Supervisor {
             }
             FromWorker::InterpreterWanted { ticket, source } => {
                 if let Some(link) = self.slot().link.lock().expect("no holder panics").as_mut() {
-                    link.admit(ticket, source, &*self.admission)?;
+                    link.admit(ticket, source, &*self.accounts)?;
                 }
             }
             FromWorker::InterpreterEnded { ticket } => {
@@ -660,17 +667,30 @@ impl Supervisor {
                 }
                 if let Some(Waiting::Run { answer, .. }) = self.no_longer_waiting(id) {
                     let _ = answer.send(result.map(|outcome| *outcome).map_err(WorkerError::Failed));
+                } else {
+                    self.charge_cancelled(id, result.map_or(0, |outcome| outcome.usage.fuel));
                 }
+            }
+            FromWorker::Cancelled { id, fuel } => {
+                anyhow::ensure!(fuel < Usage::MAX_FUEL, IMPOSSIBLE);
+                self.charge_cancelled(id, fuel);
             }
             FromWorker::Answered { id, result } => {
                 if let Ok(SessionResponse::Called(called, _)) = &result {
                     anyhow::ensure!(called.outcome.is_possible(), IMPOSSIBLE);
                 }
-                if let Ok(SessionResponse::Exited { outcome, fuel }) = &result {
-                    anyhow::ensure!(outcome.fuel.max(*fuel) < Usage::MAX_FUEL, IMPOSSIBLE);
+                if let Ok(SessionResponse::Exited { outcome, .. }) = &result {
+                    anyhow::ensure!(outcome.fuel < Usage::MAX_FUEL, IMPOSSIBLE);
                 }
-                if let Some(Waiting::Request { answer, .. }) = self.no_longer_waiting(id) {
+                let fuel = result.as_ref().map_or(0, SessionResponse::fuel);
+                anyhow::ensure!(fuel < Usage::MAX_FUEL, IMPOSSIBLE);
+                if let Some(Waiting::Request { answer, owner, .. }) = self.no_longer_waiting(id) {
+                    if matches!(result, Ok(SessionResponse::Stopped { .. })) {
+                        self.accounts.charge(owner, fuel);
+                    }
                     let _ = answer.send(result.map_err(CallError::Refused));
+                } else {
+                    self.charge_cancelled(id, fuel);
                 }
             }
             FromWorker::Event { id, event } => {
@@ -684,6 +704,15 @@ impl Supervisor {
             }
         }
         Ok(())
+    }
+
+    /// Charges what was cancelled for what it has used until then.
+    fn charge_cancelled(&self, id: RunId, fuel: u64) {
+        let owner =
+            self.slot().link.lock().expect("no holder panics").as_mut().and_then(|link| link.cancelled.remove(&id));
+        if let Some(owner) = owner {
+            self.accounts.charge(owner, fuel);
+        }
     }
 
     fn no_longer_waiting(&self, id: RunId) -> Option<Waiting> {

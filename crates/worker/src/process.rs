@@ -11,7 +11,6 @@ use anyhow::Context;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::AbortHandle;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -21,15 +20,15 @@ use super::rpc::RequestError;
 use super::sessions::{EventPermits, Listener, Sessions};
 use super::turns::Turns;
 use crate::jail;
-use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
 use proofbox_runtime::session::CommandRunner;
+use proofbox_runtime::{FuelSpent, InterpreterPool};
 use proofbox_types::hardening::{Hardened, Hardening};
 
 /// Way to end what is under way.
 enum Stop {
-    /// Stops the task by dropping it.
-    Abort(AbortHandle),
+    /// Drops the run.
+    Drop(CancellationToken),
     /// Notifies the task: a persistent interpreter must come to an end itself. The permits are those of events
     /// that the front process takes.
     Tell(CancellationToken, EventPermits),
@@ -150,8 +149,7 @@ async fn serve() -> anyhow::Result<()> {
             }
             ToWorker::InterpreterAdmitted { ticket, admitted } => admission.answer(ticket, admitted),
             ToWorker::Cancel { id } => match running.lock().expect("no holder panics").remove(&id) {
-                Some(Stop::Abort(task)) => task.abort(),
-                Some(Stop::Tell(cancelled, _)) => cancelled.cancel(),
+                Some(Stop::Drop(cancelled) | Stop::Tell(cancelled, _)) => cancelled.cancel(),
                 None => {}
             },
             ToWorker::More { id } => {
@@ -182,27 +180,38 @@ async fn serve() -> anyhow::Result<()> {
                 let (pool, answers, done, free, turns) =
                     (Arc::clone(&pool), answers.clone(), Arc::clone(&running), Arc::clone(&free), turns.clone());
                 let commands = sessions.commands_of_run(id);
-                // Held while the task is entered, so that it can't be done before it is.
-                let mut entered = running.lock().expect("no holder panics");
-                let task = tokio::spawn(async move {
+                let cancelled = CancellationToken::new();
+                running.lock().expect("no holder panics").insert(id, Stop::Drop(cancelled.clone()));
+                tokio::spawn(async move {
                     let arrived = Instant::now();
-                    // Tests of their own interpreter need a second one.
-                    let slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
-                    let waited = arrived.elapsed();
-                    let program = Arc::unwrap_or_clone(program);
+                    let spent = FuelSpent::default();
                     let runner: Arc<dyn CommandRunner> = commands.commands();
-                    let run = proofbox_runtime::run_with_commands(&pool, &runner, program, &limits);
-                    let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
-                    let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
-                    drop((commands, slot));
-                    if let Ok(outcome) = &mut result {
-                        outcome.usage.waiting += waited;
-                    }
+                    let run = async {
+                        // Tests of their own interpreter need a second one.
+                        let _slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
+                        let waited = arrived.elapsed();
+                        let program = Arc::unwrap_or_clone(program);
+                        let run = proofbox_runtime::run_with_commands(&pool, &runner, program, &limits, &spent);
+                        let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
+                        let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));
+                        if let Ok(outcome) = &mut result {
+                            outcome.usage.waiting += waited;
+                        }
+                        result
+                    };
+                    let ended = cancelled.run_until_cancelled(run).await;
+                    let answer = match ended {
+                        Some(result) => FromWorker::Done { id, result },
+                        None => {
+                            runner.end_jobs().await;
+                            FromWorker::Cancelled { id, fuel: spent.total() }
+                        }
+                    };
+                    drop(commands);
                     done.lock().expect("no holder panics").remove(&id);
                     // The writer is gone only when the front process is, and then so are we.
-                    let _ = answers.send(FromWorker::Done { id, result });
+                    let _ = answers.send(answer);
                 });
-                entered.insert(id, Stop::Abort(task.abort_handle()));
             }
         }
     }

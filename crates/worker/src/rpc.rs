@@ -148,6 +148,22 @@ pub enum SessionResponse {
         /// Fuel of interpreters of the session's commands since the last report.
         fuel: u64,
     },
+    /// What ran was stopped: a command that was cancelled, or all of a session that is closed.
+    Stopped {
+        /// Fuel of interpreters of the session's commands since the last report.
+        fuel: u64,
+    },
+}
+
+impl SessionResponse {
+    /// Returns the fuel that it reports.
+    pub fn fuel(&self) -> u64 {
+        match self {
+            Self::Called(called, _) => called.outcome.usage.fuel,
+            Self::Exited { fuel, .. } | Self::Stopped { fuel } => *fuel,
+            _ => 0,
+        }
+    }
 }
 
 /// Receiver of what happens during a request.

@@ -15,7 +15,7 @@ use super::commands::{Commands, CommandsOwner, SessionCommands};
 use super::protocol::{CommandSource, RunId};
 use super::rpc::{Events, JobsAtSave, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use proofbox_runtime::InterpreterPool;
-use proofbox_runtime::session::{Noticed, Session, SessionError, Sink, file_refused};
+use proofbox_runtime::session::{CommandRunner as _, Noticed, Session, SessionError, Sink, file_refused};
 use proofbox_types::session::Change;
 use proofbox_vfs::WatchDepth;
 
@@ -129,7 +129,8 @@ impl Sessions {
             SessionRequest::Close => {
                 let closed = self.all().remove(&number).ok_or(RequestError::NoSession)?;
                 closed.session.close();
-                Ok(SessionResponse::Done)
+                closed.commands.commands().end_jobs().await;
+                Ok(SessionResponse::Stopped { fuel: closed.session.session_context().take_command_fuel() })
             }
             SessionRequest::Call { context, cell, limits } => {
                 let session = self.get(number)?;
@@ -173,7 +174,7 @@ impl Sessions {
                 let run = commands.run_as(name, session_context.clone(), *command, limits, events);
                 tokio::select! {
                     outcome = run => Ok(SessionResponse::Exited { outcome, fuel: session_context.take_command_fuel() }),
-                    () = cancelled.cancelled() => Err(RequestError::Cancelled),
+                    () = cancelled.cancelled() => Ok(SessionResponse::Stopped { fuel: session_context.take_command_fuel() }),
                 }
             }
             SessionRequest::Input { number: command_number, bytes } => {

@@ -7,6 +7,7 @@ use super::channel::{Endpoint, Side, channel};
 use crate::capture::Capture;
 use crate::denials;
 use crate::error::RunError;
+use crate::fuel_spent::FuelSpent;
 use crate::guest::{Role, run_guest};
 use crate::pool::InterpreterPool;
 use crate::shell::Shell;
@@ -25,13 +26,14 @@ pub async fn run(
     pool: &InterpreterPool,
     program: &Program,
     limits: &Limits,
+    spent: &FuelSpent,
     tree: &SharedTree,
     shell: impl Fn() -> Option<Shell>,
 ) -> Result<Outcome, RunError> {
     let (candidates_seat, graders_seat) = channel(limits);
     let start = |endpoint: &Endpoint| {
         let (left, role) = (endpoint.left(limits), Role::Candidate(endpoint.clone(), shell()));
-        Box::pin(async move { run_guest(pool, program, &left, tree, role).await })
+        Box::pin(async move { run_guest(pool, program, &left, spent, tree, role).await })
     };
     let mut pair = CandidateRuns {
         endpoint: candidates_seat.clone(),
@@ -39,7 +41,7 @@ pub async fn run(
         ended: Vec::new(),
     };
     let role = Role::Grader(graders_seat.clone(), shell());
-    let mut grader = Box::pin(run_guest(pool, program, limits, tree, role));
+    let mut grader = Box::pin(run_guest(pool, program, limits, spent, tree, role));
     let endpoint = candidates_seat;
     let graded = std::future::poll_fn(|context| {
         loop {

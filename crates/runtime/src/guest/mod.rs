@@ -5,6 +5,7 @@ mod request;
 mod role;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wasmtime::{Store, Trap};
@@ -16,6 +17,7 @@ use super::entropy::Entropy;
 use super::error::RunError;
 use super::fuel;
 use super::fuel_meter::FuelMeter;
+use super::fuel_spent::{FuelSpent, FuelledStore};
 use super::grading::channel::{Dismissed, Endpoint, Side, Spent};
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
@@ -83,6 +85,7 @@ pub(super) async fn run_guest(
     pool: &InterpreterPool,
     program: &Program,
     limits: &Limits,
+    spent: &FuelSpent,
     tree: &SharedTree,
     role: Role,
 ) -> Result<Outcome, RunError> {
@@ -97,21 +100,24 @@ pub(super) async fn run_guest(
     let kind = if program.tests.is_some() { RunKind::Graded } else { RunKind::Plain };
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
-    let (mut store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
-    image.module.pre_dirty(&mut store, instance, kind);
+    let (store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
+    let mut fuelled = FuelledStore::new(store, limits.fuel, [&spent.guests]);
+    image.module.pre_dirty(fuelled.store(), instance, kind);
     let start = began.elapsed();
 
     let (returned, times) =
-        run_metered(call(&mut store, instance, &request), stopwatch, limits.wall, pool.core()).await;
+        run_metered(call(fuelled.store(), instance, &request), stopwatch, limits.wall, pool.core()).await;
 
-    let fuel = fuel::used(&mut store);
+    let fuel = fuelled.count();
     if !matches!(returned, Some(Ok(_))) {
-        take_pending_output(&mut store, instance).await;
+        take_pending_output(fuelled.store(), instance).await;
     }
-    image.module.give_back(&mut store, fuel, kind);
-    let state = store.into_data();
+    image.module.give_back(fuelled.store(), fuel, kind);
+    let state = fuelled.into_state();
     // Background jobs have used some since the last command.
-    let fuel = fuel.saturating_add(state.shell.as_ref().map_or(0, Shell::take_fuel)).min(limits.fuel);
+    let by_commands = state.shell.as_ref().map_or(0, Shell::take_fuel);
+    spent.guests.fetch_add(by_commands, Ordering::Relaxed);
+    let fuel = fuel.saturating_add(by_commands).min(limits.fuel);
     drop(live);
     let end = end(returned, &state, limits);
     let mut outcome = outcome(end, state, times, fuel, start);

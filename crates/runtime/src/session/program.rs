@@ -5,25 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
-use wasmtime::Store;
-
 use super::pipes::Pipes;
 use super::script::{RunScript, ScriptOutput, ShellScript};
 use crate::clock::Clock;
 use crate::error::RunError;
-use crate::fuel;
+use crate::fuel_spent::FuelledStore;
 use crate::guest::{self, take_pending_output};
 use crate::pool::{InterpreterPool, LoadedImage};
 use crate::scheduler::run_metered;
 use crate::shell::Shell;
 use crate::state::HostState;
+use futures_util::future::BoxFuture;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
 use proofbox_vfs::{Credentials, Descriptors, SharedTree};
+use tokio::sync::Semaphore;
 
 /// A session or run as its commands see it: the files, and what may be used.
 #[derive(Clone)]
@@ -70,6 +68,11 @@ impl SessionContext {
     ) -> Self {
         let command_permits = Arc::new(Semaphore::new(Self::MAX_COMMAND_INTERPRETERS));
         Self { pool, image, runner, tree, limits, env, command_fuel: Arc::default(), command_permits }
+    }
+
+    /// The same, whose commands add the fuel of their interpreters to `fuel`.
+    pub(crate) fn with_command_fuel(self, fuel: &Arc<AtomicU64>) -> Self {
+        Self { command_fuel: Arc::clone(fuel), ..self }
     }
 
     /// Makes the context of another session over another tree.
@@ -134,7 +137,7 @@ impl SessionContext {
         state.shell = Some(self.for_program().shell(limits));
         let stopwatch = Arc::clone(&state.stopwatch);
         let (store, instance) = self.pool.instantiate(&self.image.module, state, granted).await?;
-        let mut fuelled = Fuelled { store: Some(store), granted, meters: [spent, &self.command_fuel] };
+        let mut fuelled = FuelledStore::new(store, granted, [spent, &self.command_fuel]);
         let store = fuelled.store();
         let mut request = Vec::new();
         request_of(args, env, cwd).encode(&mut request);
@@ -155,40 +158,6 @@ impl SessionContext {
             }
             End::Trapped(_) => 134,
         })
-    }
-}
-
-/// An interpreter whose fuel is counted also when it is dropped in the midst of its work.
-struct Fuelled<'a> {
-    store: Option<Store<HostState>>,
-    granted: u64,
-    meters: [&'a AtomicU64; 2],
-}
-
-impl Fuelled<'_> {
-    fn store(&mut self) -> &mut Store<HostState> {
-        self.store.as_mut().expect("it goes with `self`")
-    }
-
-    /// Counts what was used. Once: what the host does afterwards in the guest's name is not the guest's.
-    fn count(&mut self) {
-        let granted = std::mem::take(&mut self.granted);
-        let used = fuel::used(self.store()).min(granted);
-        for meter in self.meters {
-            meter.fetch_add(used, Ordering::Relaxed);
-        }
-    }
-
-    fn into_state(mut self) -> HostState {
-        self.store.take().expect("it goes with `self`").into_data()
-    }
-}
-
-impl Drop for Fuelled<'_> {
-    fn drop(&mut self) {
-        if self.store.is_some() {
-            self.count();
-        }
     }
 }
 
