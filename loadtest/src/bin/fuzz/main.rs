@@ -3,6 +3,8 @@
 
 #![expect(clippy::print_stdout, reason = "standard output is where the report goes")]
 
+#[cfg(feature = "guided")]
+mod guided;
 mod mutation;
 mod targets;
 
@@ -30,6 +32,10 @@ struct Cli {
     /// Where to begin; the same seed makes the same inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Guided by coverage (libFuzzer); the inputs that it has found are kept, and taken up again
+    #[cfg(feature = "guided")]
+    #[arg(long, conflicts_with = "input")]
+    guided: bool,
     /// Tries this input only: one that was kept
     #[arg(long)]
     input: Option<PathBuf>,
@@ -58,6 +64,8 @@ fn main() -> anyhow::Result<()> {
         let (cli_seconds, seed, keep, input) = (cli.seconds, cli.seed, cli.keep.clone(), cli.input.clone());
         let work = work.spawn(move || match input {
             Some(path) => once(target, &path),
+            #[cfg(feature = "guided")]
+            None if cli.guided => guided::fuzz(target, Duration::from_secs(cli_seconds), seed, &keep),
             None => fuzz(target, Duration::from_secs(cli_seconds), seed, &keep),
         })?;
         work.join().unwrap_or_else(|_| bail!("{}: the target can't be set up", target.name))?;
