@@ -7,7 +7,7 @@ const MAX_SHOWN_CHARACTERS: usize = 100;
 
 /// The part of an execute answer that is looked at.
 #[derive(Debug, Deserialize)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: String,
     pub stderr_class: String,
     pub tests_passed: u64,
@@ -20,7 +20,7 @@ pub struct Answer {
 
 /// Failure class that ended the snippet.
 #[derive(Debug, Deserialize)]
-pub struct ErrorOfAnswer {
+pub(crate) struct ErrorOfAnswer {
     /// A Python type, or a word of the service.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -28,7 +28,7 @@ pub struct ErrorOfAnswer {
 
 /// The right answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// A snippet that is only run, and what it writes.
     Prints(&'static str),
     /// A graded snippet, and how many of its tests pass.
@@ -38,7 +38,7 @@ pub enum Expected {
 impl Expected {
     /// # Errors
     /// Description of the fault, with untrusted text escaped.
-    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+    pub(crate) fn check(&self, answer: &Answer) -> Result<(), String> {
         let Answer { status, stderr_class, tests_passed, tests_total, stdout, .. } = answer;
         match self {
             Self::Prints(expected) if status == "ok" && stdout == expected => Ok(()),

@@ -19,7 +19,7 @@ use crate::target::Target;
 const REST: Duration = Duration::from_millis(20);
 
 /// Clients that go through the same attacks, round and round.
-pub struct Attackers {
+pub(crate) struct Attackers {
     pub target: Target,
     pub count: usize,
     /// Limit of one request.
@@ -48,7 +48,7 @@ impl Attackers {
     ///
     /// # Errors
     /// When there is no memory for the histograms.
-    pub async fn run(&self, duration: Duration) -> anyhow::Result<AttackTally> {
+    pub(crate) async fn run(&self, duration: Duration) -> anyhow::Result<AttackTally> {
         let end = Instant::now() + duration;
         let mut all = AttackTally::new()?;
         for tally in join_all((0..self.count).map(|_| self.attack_until(end))).await {
@@ -161,7 +161,7 @@ fn id_of(created: &Reply) -> Result<String, AttackFailure> {
 
 /// Counts of attacks of one kind.
 #[derive(Default)]
-pub struct AttackCounts {
+pub(crate) struct AttackCounts {
     pub right: u64,
     pub wrong: u64,
     /// Attacks that were not made: busy, over quota.
@@ -172,7 +172,7 @@ pub struct AttackCounts {
 }
 
 /// Counts and times of attacks.
-pub struct AttackTally {
+pub(crate) struct AttackTally {
     /// Time that whole attacks took, right or wrong.
     pub latency: Latencies,
     pub by_kind: BTreeMap<Kind, AttackCounts>,
@@ -183,7 +183,7 @@ pub struct AttackTally {
 }
 
 impl AttackTally {
-    pub fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         Ok(Self {
             latency: Latencies::new()?,
             by_kind: BTreeMap::new(),
@@ -193,11 +193,11 @@ impl AttackTally {
     }
 
     /// Attacks that ended as they must not, or without an answer.
-    pub fn wrong(&self) -> u64 {
+    pub(crate) fn wrong(&self) -> u64 {
         self.by_kind.values().map(|counts| counts.wrong + counts.unanswered).sum()
     }
 
-    pub fn absorb(&mut self, other: Self) {
+    pub(crate) fn absorb(&mut self, other: Self) {
         self.latency.absorb(&other.latency);
         for (kind, counts) in other.by_kind {
             let own = self.by_kind.entry(kind).or_default();

@@ -35,7 +35,7 @@ const WRITTEN: &[&str] = &[DONE, "store_full", "disk_quota_exceeded"];
 
 /// Part of the service that an attack aims at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Programs of `hostile.jsonl`.
     Programs,
     /// Loops of host calls, which use next to no fuel between them.
@@ -52,7 +52,7 @@ pub enum Kind {
 
 impl Kind {
     /// Beginning of the names of such attacks.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Programs => "programs",
             Self::HostCalls => "host-calls",
@@ -65,7 +65,7 @@ impl Kind {
 }
 
 /// Attack on the service: steps that are taken in turn.
-pub struct Attack {
+pub(crate) struct Attack {
     pub name: String,
     pub kind: Kind,
     /// Session or job that is created before the first step, and deleted after the last.
@@ -75,7 +75,7 @@ pub struct Attack {
 
 impl Attack {
     /// An attack of a single request to `POST /v1/execute`.
-    pub fn execute(name: String, kind: Kind, body: Bytes, ends: Ends) -> Self {
+    pub(crate) fn execute(name: String, kind: Kind, body: Bytes, ends: Ends) -> Self {
         let request = Request { method: Method::POST, path: "/v1/execute", body };
         Self { name, kind, resource: None, steps: vec![Step::Send { request, copies: 1, ends }] }
     }
@@ -86,14 +86,14 @@ impl Attack {
 }
 
 /// Session or job of an attack. Its id replaces [`Resource::ID`] in the paths of the steps.
-pub struct Resource {
+pub(crate) struct Resource {
     /// Path that it is created at, and below which it is deleted.
     pub collection: &'static str,
     pub body: Bytes,
 }
 
 impl Resource {
-    pub const ID: &str = "{id}";
+    pub(crate) const ID: &str = "{id}";
 
     fn session(fields: Json) -> Self {
         let mut body = json!({"ttl_seconds": TTL_SECONDS});
@@ -109,7 +109,7 @@ impl Resource {
 }
 
 /// Step of an attack.
-pub enum Step {
+pub(crate) enum Step {
     /// Sends a request so many times at once, and checks each answer.
     Send { request: Request, copies: usize, ends: Ends },
     /// Opens so many streams, and reads none of them until the attack ends.
@@ -144,7 +144,7 @@ const CALL: &str = "/v1/sessions/{id}/execute";
 
 /// Request of a step.
 #[derive(Clone)]
-pub struct Request {
+pub(crate) struct Request {
     pub method: Method,
     pub path: &'static str,
     /// JSON, or the content of a file.
@@ -164,7 +164,7 @@ impl Request {
 
 /// Ways in which a request may end.
 #[derive(Clone)]
-pub enum Ends {
+pub(crate) enum Ends {
     /// Words of the ends: the `stderr_class` of a result, the `code` of a refusal, `done` for any other success. A result
     /// has `output` in what it wrote.
     With { words: &'static [&'static str], output: &'static str },
@@ -174,7 +174,7 @@ pub enum Ends {
 
 /// An answer, held against the ways in which its request may end.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Allowed end, with its word.
     Right(String),
     /// Refusal that any client may hear, with its code: the attack was not made.
@@ -220,12 +220,12 @@ impl Ends {
     }
 
     /// The end of a resource's creation, and of its deletion.
-    pub fn done() -> Self {
+    pub(crate) fn done() -> Self {
         Self::of(&[DONE])
     }
 
     /// Holds an answer against the ways in which its request may end.
-    pub fn check(&self, reply: &Reply) -> Verdict {
+    pub(crate) fn check(&self, reply: &Reply) -> Verdict {
         if reply.status.is_success() {
             return match self {
                 Self::With { words, output } => check_success(reply, words, output),
@@ -301,7 +301,7 @@ fn bytes_of(body: &Json) -> Bytes {
 }
 
 /// Makes the attacks other than the programs of `hostile.jsonl`.
-pub fn all() -> Vec<Attack> {
+pub(crate) fn all() -> Vec<Attack> {
     let mut attacks = Vec::new();
     attacks.extend(host_calls());
     attacks.extend(sessions());

@@ -22,7 +22,7 @@ const ORDER_SEED: u64 = 0x70_72_6f_6f_66_62_6f_78;
 
 /// Interpreter in which the tests of a case run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grading {
+pub(crate) enum Grading {
     /// In the snippet's interpreter, as with plain Python.
     InProcess,
     /// In one of their own: what a request gets that says nothing.
@@ -31,7 +31,7 @@ pub enum Grading {
 
 impl Grading {
     /// Returns the word of the wire.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::InProcess => "in_process",
             Self::Isolated => "isolated",
@@ -41,7 +41,7 @@ impl Grading {
 
 /// Selection of the cases of a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     pub grading: Grading,
     /// Maximum time in a plain interpreter: slower cases are left out.
     pub most_native: Duration,
@@ -49,7 +49,7 @@ pub struct Choice {
 
 /// Cases of several files, mixed.
 #[derive(Debug)]
-pub struct Cases {
+pub(crate) struct Cases {
     /// In a fixed pseudo-random order.
     pub requests: Vec<ExecuteRequest>,
     /// Cases that are not sent: of another kind, or too slow.
@@ -95,7 +95,7 @@ impl Cases {
     ///
     /// # Errors
     /// When a file cannot be read, or a line of it is not a case.
-    pub fn read(directory: &Path, sets: &[String], choice: Choice) -> anyhow::Result<Self> {
+    pub(crate) fn read(directory: &Path, sets: &[String], choice: Choice) -> anyhow::Result<Self> {
         let mut cases = Self { requests: Vec::new(), skipped: 0 };
         for set in sets {
             let path = directory.join(format!("{set}.jsonl"));
@@ -120,7 +120,7 @@ impl Cases {
 ///
 /// # Errors
 /// When it cannot be read, or a line is not what it should be.
-pub fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+pub(crate) fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut lines = Vec::new();
     for number in 1..=MAX_CASES {
@@ -165,7 +165,7 @@ fn request_of(case: &Case, choice: Choice) -> anyhow::Result<Option<ExecuteReque
 }
 
 /// Puts them into a fixed pseudo-random order, by Fisher and Yates's shuffle.
-pub fn mix<T>(items: &mut [T]) {
+pub(crate) fn mix<T>(items: &mut [T]) {
     let mut random = SplitMix64::new(ORDER_SEED);
     for last in (1..items.len()).rev() {
         let chosen = random.next() % (last as u64 + 1);
@@ -174,17 +174,17 @@ pub fn mix<T>(items: &mut [T]) {
 }
 
 /// Steele, Lea and Flood's generator: small, and good enough to mix with.
-pub struct SplitMix64 {
+pub(crate) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -19,7 +19,7 @@ use crate::target::Target;
 const MAX_REPLY_BYTES: usize = 64 << 20;
 
 /// Response of the service, of any status.
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: StatusCode,
     /// Seconds, where the service says when to try again.
     pub retry_after: Option<u64>,
@@ -28,7 +28,7 @@ pub struct Reply {
 
 /// Reason for which no response came.
 #[derive(Debug)]
-pub enum ConnectionError {
+pub(crate) enum ConnectionError {
     /// No connection could be opened.
     Connect(String),
     /// The connection broke before the whole answer was there.
@@ -39,7 +39,7 @@ pub enum ConnectionError {
 
 impl ConnectionError {
     /// The word under which it is counted.
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Connect(_) => "connect",
             Self::Broken(_) => "broken",
@@ -66,7 +66,7 @@ fn told(error: impl Into<anyhow::Error>) -> String {
 }
 
 /// A client of the service with one request under way at a time.
-pub struct Connection {
+pub(crate) struct Connection {
     target: Target,
     timeout: Duration,
     key: Option<HeaderValue>,
@@ -75,24 +75,24 @@ pub struct Connection {
 
 impl Connection {
     /// Nothing is opened before the first request. Each request ends within `timeout`.
-    pub fn new(target: Target, timeout: Duration) -> Self {
+    pub(crate) fn new(target: Target, timeout: Duration) -> Self {
         Self { target, timeout, key: None, open: None }
     }
 
     /// Says with each request who asks.
-    pub fn with_key(self, key: Option<HeaderValue>) -> Self {
+    pub(crate) fn with_key(self, key: Option<HeaderValue>) -> Self {
         Self { key, ..self }
     }
 
     /// # Errors
     /// When there is no whole answer in time; the connection is then closed, and the next request opens another.
-    pub async fn get(&mut self, path: &str) -> Result<Reply, ConnectionError> {
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Reply, ConnectionError> {
         self.exchange(Request::get(path), Bytes::new()).await
     }
 
     /// # Errors
     /// As `get`.
-    pub async fn post(&mut self, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
+    pub(crate) async fn post(&mut self, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
         self.exchange(Request::post(path).header(CONTENT_TYPE, "application/json"), json).await
     }
 
@@ -100,7 +100,7 @@ impl Connection {
     ///
     /// # Errors
     /// As `get`.
-    pub async fn call(&mut self, method: Method, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
+    pub(crate) async fn call(&mut self, method: Method, path: &str, json: Bytes) -> Result<Reply, ConnectionError> {
         let head = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
         self.exchange(head, json).await
     }
@@ -123,7 +123,7 @@ impl Connection {
     ///
     /// # Errors
     /// As `get`.
-    pub async fn post_streamed(
+    pub(crate) async fn post_streamed(
         &mut self,
         path: &str,
         json: Bytes,
@@ -152,7 +152,12 @@ impl Connection {
     ///
     /// # Errors
     /// As `get`.
-    pub async fn open_stream(&self, method: Method, path: &str, json: Bytes) -> Result<UnreadStream, ConnectionError> {
+    pub(crate) async fn open_stream(
+        &self,
+        method: Method,
+        path: &str,
+        json: Bytes,
+    ) -> Result<UnreadStream, ConnectionError> {
         let head = Request::builder().method(method).uri(path);
         let head = head.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/x-ndjson");
         let request = self.request(head, json)?;
@@ -181,7 +186,7 @@ impl Connection {
 
 /// An answer whose body nobody reads: what the service sends stays in the buffers between. Dropping it closes the
 /// connection.
-pub struct UnreadStream {
+pub(crate) struct UnreadStream {
     pub status: StatusCode,
     _body: Incoming,
     _connection: OpenConnection,

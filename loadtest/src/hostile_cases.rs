@@ -45,7 +45,7 @@ enum OneOrMoreTexts {
 ///
 /// # Errors
 /// When the file cannot be read, or a line of it is not a case.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Attack>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Attack>> {
     let cases: Vec<HostileCase> =
         read_lines(path).with_context(|| format!("reading hostile programs from {}", path.display()))?;
     cases.into_iter().map(attack_of).collect()

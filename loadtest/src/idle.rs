@@ -16,7 +16,7 @@ const SAVED: u64 = 1000;
 const MAX_TRIES: usize = 20;
 
 /// Sessions, each with a variable, and a checkpoint of another.
-pub struct IdleSessions {
+pub(crate) struct IdleSessions {
     connection: Connection,
     /// Id and value of each.
     sessions: Vec<(String, u64)>,
@@ -26,7 +26,7 @@ pub struct IdleSessions {
 impl IdleSessions {
     /// # Errors
     /// When the service does not open or save them.
-    pub async fn open(mut connection: Connection) -> anyhow::Result<Self> {
+    pub(crate) async fn open(mut connection: Connection) -> anyhow::Result<Self> {
         let mut sessions = Vec::new();
         for value in 0..SESSIONS {
             sessions.push((open(&mut connection, json!({}), value).await?, value));
@@ -39,7 +39,7 @@ impl IdleSessions {
     }
 
     /// Looks what has become of them, and deletes them; returns a line for each that is lost.
-    pub async fn lost(mut self) -> Vec<String> {
+    pub(crate) async fn lost(mut self) -> Vec<String> {
         let mut lost = Vec::new();
         for (id, value) in &self.sessions {
             if let Err(error) = check(&mut self.connection, id, *value).await {

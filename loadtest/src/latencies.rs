@@ -11,31 +11,31 @@ const MAX_LENGTH: Duration = Duration::from_secs(3600);
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Durations, from which percentiles are read.
-pub struct Latencies {
+pub(crate) struct Latencies {
     nanoseconds: Histogram<u64>,
 }
 
 impl Latencies {
     /// Makes a record without latencies.
-    pub fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let longest = u64::try_from(MAX_LENGTH.as_nanos()).context("an hour in nanoseconds")?;
         Ok(Self {
             nanoseconds: Histogram::new_with_bounds(1, longest, SIGNIFICANT_DIGITS).context("making a histogram")?,
         })
     }
 
-    pub fn record(&mut self, duration: Duration) {
+    pub(crate) fn record(&mut self, duration: Duration) {
         self.nanoseconds.saturating_record(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Takes over what another has recorded.
-    pub fn absorb(&mut self, other: &Self) {
+    pub(crate) fn absorb(&mut self, other: &Self) {
         // The bounds are the same, so nothing is out of range.
         let _ = self.nanoseconds.add(&other.nanoseconds);
     }
 
     /// Returns the percentiles, or `None` when nothing was recorded.
-    pub fn percentiles(&self) -> Option<Percentiles> {
+    pub(crate) fn percentiles(&self) -> Option<Percentiles> {
         let at = |quantile: f64| milliseconds(self.nanoseconds.value_at_quantile(quantile));
         (!self.nanoseconds.is_empty()).then(|| Percentiles {
             min: milliseconds(self.nanoseconds.min()),
@@ -55,7 +55,7 @@ fn milliseconds(nanoseconds: u64) -> f64 {
 
 /// In milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Percentiles {
+pub(crate) struct Percentiles {
     pub min: f64,
     pub mean: f64,
     pub p50: f64,

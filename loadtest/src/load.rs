@@ -25,7 +25,7 @@ const MAX_SLEEP: Duration = Duration::from_millis(50);
 
 /// Plan of a load: the amount and the times of requests.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub target: Target,
     pub connections: usize,
     pub pace: Pace,
@@ -43,7 +43,7 @@ pub struct Plan {
 
 /// Time at which the next request is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Closed loop: when the answer to the last one on the connection is there.
     ClosedLoop,
     /// On a schedule that does not wait for answers.
@@ -54,7 +54,7 @@ pub enum Pace {
 ///
 /// # Errors
 /// When there is no memory or thread to do it with; what goes wrong with requests is in the tally.
-pub async fn run(plan: Plan, scenario: Arc<Scenario>) -> anyhow::Result<Tally> {
+pub(crate) async fn run(plan: Plan, scenario: Arc<Scenario>) -> anyhow::Result<Tally> {
     let begin = Instant::now();
     let window = Window { begin: begin + plan.warmup, end: begin + plan.warmup + plan.duration };
     let tally = Arc::new(Mutex::new(Tally::new(window)?));

@@ -23,7 +23,7 @@ const WARMUP: &str = include_str!("../../runtimes/python-3.13/guest/stubs/_proof
 
 /// Flags of a native interpreter, so that it leaves out the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
+pub(crate) enum Isolation {
     /// `-I -S`: also without `site`. The fastest start there is.
     WithoutSite,
     /// `-I`
@@ -32,7 +32,7 @@ pub enum Isolation {
 
 impl Isolation {
     /// Options of the command line.
-    pub fn options(self) -> &'static [&'static str] {
+    pub(crate) fn options(self) -> &'static [&'static str] {
         match self {
             Self::WithoutSite => &["-I", "-S"],
             Self::Isolated => &["-I"],
@@ -41,14 +41,14 @@ impl Isolation {
 }
 
 /// A fresh process a run: `PYTHON -I -c PROGRAM`.
-pub struct Subprocess {
+pub(crate) struct Subprocess {
     python: PathBuf,
     isolation: Isolation,
     program: NativeProgram,
 }
 
 impl Subprocess {
-    pub fn new(python: &Path, isolation: Isolation, snippet: Snippet) -> Self {
+    pub(crate) fn new(python: &Path, isolation: Isolation, snippet: Snippet) -> Self {
         Self { python: python.to_owned(), isolation, program: snippet.native_program() }
     }
 
@@ -56,7 +56,7 @@ impl Subprocess {
     ///
     /// # Errors
     /// When it cannot be started, does not end in time, or writes anything but what it must.
-    pub async fn run(&self) -> anyhow::Result<Duration> {
+    pub(crate) async fn run(&self) -> anyhow::Result<Duration> {
         let begin = Instant::now();
         let output = output_of(&self.python, self.isolation, &self.program.code).await?;
         let elapsed = begin.elapsed();
@@ -81,7 +81,7 @@ impl Subprocess {
 ///
 /// # Errors
 /// When it cannot be run.
-pub async fn version_of(python: &Path) -> anyhow::Result<String> {
+pub(crate) async fn version_of(python: &Path) -> anyhow::Result<String> {
     let output = output_of(python, Isolation::WithoutSite, "import sys; print(sys.version)").await?;
     ensure!(output.status.success(), "{} ended with {}: {}", python.display(), output.status, told(&output.stderr));
     Ok(String::from_utf8_lossy(&output.stdout).trim().escape_debug().to_string())
@@ -97,7 +97,7 @@ async fn output_of(python: &Path, isolation: Isolation, code: &str) -> anyhow::R
 }
 
 /// A Python process that forks a run.
-pub struct ForkServer {
+pub(crate) struct ForkServer {
     // Killed on drop.
     _process: Child,
     commands: ChildStdin,
@@ -122,7 +122,7 @@ impl ForkServer {
     ///
     /// # Errors
     /// When it does not come up: the interpreter is missing, or one of the modules.
-    pub async fn start(python: &Path, snippet: Snippet) -> anyhow::Result<Self> {
+    pub(crate) async fn start(python: &Path, snippet: Snippet) -> anyhow::Result<Self> {
         let program = snippet.native_program();
         let imports: Vec<&str> = WARMUP.lines().filter(|line| line.starts_with("import ")).collect();
         let mut command = Command::new(python);
@@ -142,7 +142,7 @@ impl ForkServer {
     ///
     /// # Errors
     /// When the server is gone, or the program writes anything but what it must.
-    pub async fn run(&mut self) -> anyhow::Result<Duration> {
+    pub(crate) async fn run(&mut self) -> anyhow::Result<Duration> {
         self.commands.write_all(b"\n").await.context("the fork server is gone")?;
         let ForkedRun { nanoseconds, exit_code, output } = self.line().await.context("waiting for a fork")?;
         ensure!(

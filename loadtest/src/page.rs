@@ -15,7 +15,7 @@ vertical-align:top}td:first-child,th:first-child{text-align:left}svg{max-width:1
 
 /// # Errors
 /// When a plot cannot be drawn or the file not be written.
-pub fn write(report: &TrialReport, file: &Path) -> anyhow::Result<()> {
+pub(crate) fn write(report: &TrialReport, file: &Path) -> anyhow::Result<()> {
     std::fs::write(file, page(report)?).with_context(|| format!("writing {}", file.display()))
 }
 

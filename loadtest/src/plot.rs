@@ -18,7 +18,7 @@ const BAND: RGBColor = RGBColor(240, 240, 240);
 const FONT: &str = "sans-serif";
 
 /// Something by time.
-pub struct Plot {
+pub(crate) struct Plot {
     pub title: String,
     /// Label of the vertical axis, with its unit.
     pub unit: String,
@@ -28,25 +28,25 @@ pub struct Plot {
 }
 
 /// Line of a plot.
-pub struct Series {
+pub(crate) struct Series {
     pub name: String,
     /// Seconds, and the value then.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Plot {
-    pub fn new(title: &str, unit: &str) -> Self {
+    pub(crate) fn new(title: &str, unit: &str) -> Self {
         Self { title: title.to_owned(), unit: unit.to_owned(), series: Vec::new(), bands: Vec::new() }
     }
 
-    pub fn with(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn with(mut self, name: &str, points: Vec<(f64, f64)>) -> Self {
         self.series.push(Series { name: name.to_owned(), points });
         self
     }
 
     /// # Errors
     /// When it cannot be drawn.
-    pub fn svg(&self) -> anyhow::Result<String> {
+    pub(crate) fn svg(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| anyhow!("drawing {:?}: {error}", self.title))?;
         Ok(text)

@@ -20,7 +20,7 @@ const LISTENING: &str = "0A";
 
 /// A moment of the service.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     pub at: Instant,
     /// Of the front process and the workers, in bytes.
     pub resident: u64,
@@ -37,7 +37,7 @@ pub struct Sample {
 }
 
 /// Looks at the service every other second until it is dropped.
-pub struct Watch {
+pub(crate) struct Watch {
     samples: Arc<Mutex<Vec<Sample>>>,
     task: JoinHandle<()>,
 }
@@ -45,7 +45,7 @@ pub struct Watch {
 impl Watch {
     /// # Errors
     /// When the service is not a process that can be looked at.
-    pub fn start(target: Target) -> anyhow::Result<Self> {
+    pub(crate) fn start(target: Target) -> anyhow::Result<Self> {
         let front = process_behind(target)?;
         sample(front).context("looking at the service's processes")?;
         let samples = Arc::new(Mutex::new(Vec::new()));
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// Returns the samples so far.
-    pub fn samples(&self) -> Vec<Sample> {
+    pub(crate) fn samples(&self) -> Vec<Sample> {
         self.samples.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }
@@ -82,7 +82,7 @@ impl Drop for Watch {
 
 /// Bytes that the service's memory has at the beginning and at the end of a time, each over a fifth of it: `None` when
 /// there are too few samples.
-pub fn memory_at_both_ends(samples: &[Sample], begin: Instant, end: Instant) -> Option<(f64, f64)> {
+pub(crate) fn memory_at_both_ends(samples: &[Sample], begin: Instant, end: Instant) -> Option<(f64, f64)> {
     let within: Vec<f64> = samples
         .iter()
         .filter(|sample| begin <= sample.at && sample.at < end)
@@ -94,7 +94,7 @@ pub fn memory_at_both_ends(samples: &[Sample], begin: Instant, end: Instant) -> 
 }
 
 /// CPU time of the service between two moments.
-pub fn cpu_between(samples: &[Sample], begin: Instant, end: Instant) -> Option<f64> {
+pub(crate) fn cpu_between(samples: &[Sample], begin: Instant, end: Instant) -> Option<f64> {
     let mut within = samples.iter().filter(|sample| begin <= sample.at && sample.at < end);
     let first = within.next()?;
     let last = within.next_back()?;
@@ -104,7 +104,7 @@ pub fn cpu_between(samples: &[Sample], begin: Instant, end: Instant) -> Option<f
 }
 
 /// The sum of a metric over its labels, where the service tells it.
-pub async fn metric(connection: &mut Connection, name: &str) -> Option<f64> {
+pub(crate) async fn metric(connection: &mut Connection, name: &str) -> Option<f64> {
     let reply = connection.get("/metrics").await.ok()?;
     let text = std::str::from_utf8(&reply.body).ok()?;
     let lines = text.lines().filter_map(|line| line.strip_prefix(name));

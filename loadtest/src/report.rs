@@ -14,7 +14,7 @@ use crate::tally::Tally;
 
 /// Findings of a load run.
 #[derive(Serialize)]
-pub struct LoadReport {
+pub(crate) struct LoadReport {
     pub scenario: String,
     url: String,
     runtime: RuntimeOfService,
@@ -51,7 +51,7 @@ pub struct LoadReport {
 
 /// Answer of `GET /v1/runtime`: what it says of the service's Python.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct RuntimeOfService {
+pub(crate) struct RuntimeOfService {
     pub python: Option<String>,
     pub image_hash: Option<String>,
 }
@@ -68,7 +68,7 @@ impl fmt::Display for RuntimeOfService {
 
 /// Figures that a threshold can be set for in `loadtest http`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadFigure {
+pub(crate) enum LoadFigure {
     RequestsPerSecond,
     P50,
     P90,
@@ -100,7 +100,7 @@ impl Figure for LoadFigure {
 }
 
 impl LoadReport {
-    pub fn new(
+    pub(crate) fn new(
         scenario: String,
         plan: &Plan,
         runtime: RuntimeOfService,
@@ -144,7 +144,7 @@ impl LoadReport {
     }
 
     /// The figure that a requirement is about.
-    pub fn figure(&self, figure: LoadFigure) -> Option<f64> {
+    pub(crate) fn figure(&self, figure: LoadFigure) -> Option<f64> {
         match figure {
             LoadFigure::RequestsPerSecond => Some(self.requests_per_second),
             LoadFigure::P50 => self.latency_ms.map(|latency| latency.p50),
@@ -158,7 +158,7 @@ impl LoadReport {
     }
 
     /// Returns whether there were answers, none of them wrong, none missing, and every requirement holds.
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.right > 0
             && self.wrong == 0
             && self.errors.is_empty()
@@ -228,7 +228,7 @@ fn percentile_row(formatter: &mut fmt::Formatter<'_>, name: &str, percentiles: O
 
 /// Findings of a side-by-side run.
 #[derive(Serialize)]
-pub struct ComparisonReport {
+pub(crate) struct ComparisonReport {
     snippet: String,
     /// Absent when it was not compared.
     pub service: Option<RuntimeOfService>,
@@ -250,7 +250,7 @@ struct ContenderReport {
 
 /// Figures that a threshold can be set for in `loadtest compare`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparisonFigure {
+pub(crate) enum ComparisonFigure {
     /// Of the first contender to the yardstick.
     Ratio,
 }
@@ -267,7 +267,7 @@ impl Figure for ComparisonFigure {
 
 impl ComparisonReport {
     /// `yardstick` is the name of the contender that the others are compared with.
-    pub fn new(snippet: String, python: String, rounds: Rounds, times: &[Times], yardstick: &str) -> Self {
+    pub(crate) fn new(snippet: String, python: String, rounds: Rounds, times: &[Times], yardstick: &str) -> Self {
         let median = |times: &Times| times.latencies.percentiles().map(|percentiles| percentiles.p50);
         let yardstick = times.iter().find(|times| times.name == yardstick).and_then(median);
         let contenders = times.iter().map(|times| ContenderReport {
@@ -288,14 +288,14 @@ impl ComparisonReport {
     }
 
     /// The figure that a requirement is about.
-    pub fn figure(&self, figure: ComparisonFigure) -> Option<f64> {
+    pub(crate) fn figure(&self, figure: ComparisonFigure) -> Option<f64> {
         match figure {
             ComparisonFigure::Ratio => self.contenders.first().and_then(|contender| contender.ratio),
         }
     }
 
     /// Returns whether every requirement holds.
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.requirements.iter().all(CheckedRequirement::holds)
     }
 }

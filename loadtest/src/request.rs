@@ -6,7 +6,7 @@ use crate::answer::Expected;
 
 /// Request to `POST /v1/execute`.
 #[derive(Clone, Debug)]
-pub struct ExecuteRequest {
+pub(crate) struct ExecuteRequest {
     /// For people, when its answer is wrong.
     pub name: String,
     /// JSON

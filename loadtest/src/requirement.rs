@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use serde::{Serialize, Serializer};
 
 /// A figure of a result that a threshold can be set for.
-pub trait Figure: Copy + 'static {
+pub(crate) trait Figure: Copy + 'static {
     /// Every figure, with its name on the command line.
     const NAMES: &[(&str, Self)];
 
@@ -16,7 +16,7 @@ pub trait Figure: Copy + 'static {
 
 /// Unit of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// With a suffix on the command line: us, ms or s.
     Milliseconds,
     /// A bare number.
@@ -25,7 +25,7 @@ pub enum Unit {
 
 /// A bound on a figure.
 #[derive(Clone, Debug)]
-pub struct Requirement<F> {
+pub(crate) struct Requirement<F> {
     text: String,
     figure: F,
     comparison: Comparison,
@@ -46,7 +46,7 @@ const SIGNS: [(&str, Comparison); 4] =
 
 impl<F: Figure> Requirement<F> {
     /// Holds it against a result, of which `value` gives the figures; a figure that is not there fails.
-    pub fn check(&self, value: impl FnOnce(F) -> Option<f64>) -> CheckedRequirement {
+    pub(crate) fn check(&self, value: impl FnOnce(F) -> Option<f64>) -> CheckedRequirement {
         let value = value(self.figure);
         let holds = value.is_some_and(|value| match self.comparison {
             Comparison::AtMost => value <= self.bound,
@@ -97,7 +97,7 @@ fn milliseconds(text: &str) -> anyhow::Result<f64> {
 
 /// A requirement beside what was measured.
 #[derive(Debug, Serialize)]
-pub struct CheckedRequirement {
+pub(crate) struct CheckedRequirement {
     requirement: String,
     /// In milliseconds where it is a time.
     #[serde(serialize_with = "three_decimals")]
@@ -106,7 +106,7 @@ pub struct CheckedRequirement {
 }
 
 impl CheckedRequirement {
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         self.holds
     }
 }

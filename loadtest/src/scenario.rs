@@ -9,7 +9,7 @@ use crate::request::ExecuteRequest;
 use crate::snippets::{ASSERTS, FUNCTION, PRINT, PRINTED, Snippet};
 
 /// Requests that are sent in order, round and round.
-pub struct Scenario {
+pub(crate) struct Scenario {
     requests: Vec<ExecuteRequest>,
 }
 
@@ -18,12 +18,12 @@ impl Scenario {
     ///
     /// # Errors
     /// When it cannot be written as JSON.
-    pub fn of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<Self> {
+    pub(crate) fn of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<Self> {
         Ok(Self { requests: vec![request_of_snippet(snippet, grading)?] })
     }
 
     /// Real cases; `None` when there are none.
-    pub fn of_cases(cases: Cases) -> Option<Self> {
+    pub(crate) fn of_cases(cases: Cases) -> Option<Self> {
         (!cases.requests.is_empty()).then_some(Self { requests: cases.requests })
     }
 
@@ -32,20 +32,20 @@ impl Scenario {
     ///
     /// # Errors
     /// When it cannot be written as JSON.
-    pub fn of_work(cases: Cases) -> anyhow::Result<Self> {
+    pub(crate) fn of_work(cases: Cases) -> anyhow::Result<Self> {
         let function = request_of_snippet(Snippet::Function, Grading::Isolated)?;
         let requests = cases.requests.into_iter().flat_map(|case| [function.clone(), case]).collect();
         Ok(Self { requests })
     }
 
     /// The request that is sent as number `index`, counted from 0.
-    pub fn request(&self, index: u64) -> &ExecuteRequest {
+    pub(crate) fn request(&self, index: u64) -> &ExecuteRequest {
         let length = self.requests.len() as u64;
         &self.requests[(index % length) as usize]
     }
 
     /// Different requests.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.requests.len()
     }
 }
@@ -54,7 +54,7 @@ impl Scenario {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn request_of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<ExecuteRequest> {
+pub(crate) fn request_of_snippet(snippet: Snippet, grading: Grading) -> anyhow::Result<ExecuteRequest> {
     let (name, body, expected) = match snippet {
         Snippet::Print => ("print", json!({"code": PRINT}), Expected::Prints(PRINTED)),
         Snippet::Function => (

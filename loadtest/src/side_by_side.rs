@@ -15,7 +15,7 @@ use crate::request::ExecuteRequest;
 const WARMUP_ROUNDS: u64 = 5;
 
 /// Contender: a way to run a snippet.
-pub enum Contender {
+pub(crate) enum Contender {
     /// Request over a connection that is kept alive.
     Http(Box<HttpClient>),
     Subprocess(Subprocess),
@@ -37,7 +37,7 @@ impl Contender {
 }
 
 /// The one client of the service.
-pub struct HttpClient {
+pub(crate) struct HttpClient {
     pub connection: Connection,
     pub request: ExecuteRequest,
 }
@@ -59,14 +59,14 @@ impl HttpClient {
 }
 
 /// Times of a contender.
-pub struct Times {
+pub(crate) struct Times {
     pub name: String,
     pub latencies: Latencies,
 }
 
 /// Number of runs of each contender.
 #[derive(Clone, Copy, Debug)]
-pub struct Rounds {
+pub(crate) struct Rounds {
     /// Number of runs that are counted.
     pub rounds: u64,
     /// Of one contender, before it is the next one's turn.
@@ -77,7 +77,7 @@ pub struct Rounds {
 ///
 /// # Errors
 /// At the first run that fails.
-pub async fn run(contenders: Vec<(String, Contender)>, rounds: Rounds) -> anyhow::Result<Vec<Times>> {
+pub(crate) async fn run(contenders: Vec<(String, Contender)>, rounds: Rounds) -> anyhow::Result<Vec<Times>> {
     let mut field = Vec::new();
     for (name, contender) in contenders {
         field.push((contender, Times { name, latencies: Latencies::new()? }));

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// Task of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Snippet {
+pub(crate) enum Snippet {
     /// print(1+1)
     Print,
     /// A small function, held against 10 asserts
@@ -12,12 +12,12 @@ pub enum Snippet {
 }
 
 /// Code of `Snippet::Print`.
-pub const PRINT: &str = "print(1+1)";
+pub(crate) const PRINT: &str = "print(1+1)";
 /// Expected output of the task.
-pub const PRINTED: &str = "2\n";
+pub(crate) const PRINTED: &str = "2\n";
 
 /// Code of `Snippet::Function`.
-pub const FUNCTION: &str = r#"def roman(number):
+pub(crate) const FUNCTION: &str = r#"def roman(number):
     """The Roman numeral of a number from 1 to 3999."""
     if not 0 < number < 4000:
         raise ValueError(f"{number} has no Roman numeral")
@@ -31,7 +31,7 @@ pub const FUNCTION: &str = r#"def roman(number):
 "#;
 
 /// Tests of the function, each of which passes.
-pub const ASSERTS: [&str; 10] = [
+pub(crate) const ASSERTS: [&str; 10] = [
     "assert roman(1) == 'I'",
     "assert roman(4) == 'IV'",
     "assert roman(9) == 'IX'",
@@ -46,7 +46,7 @@ pub const ASSERTS: [&str; 10] = [
 
 impl Snippet {
     /// The same work as one program without a grader, and what it writes.
-    pub fn native_program(self) -> NativeProgram {
+    pub(crate) fn native_program(self) -> NativeProgram {
         match self {
             Self::Print => NativeProgram { code: PRINT.to_owned(), output: PRINTED.to_owned() },
             Self::Function => NativeProgram {
@@ -58,7 +58,7 @@ impl Snippet {
 }
 
 /// Python source for a plain interpreter.
-pub struct NativeProgram {
+pub(crate) struct NativeProgram {
     pub code: String,
     /// Output that the program must write; any other is an error.
     pub output: String,

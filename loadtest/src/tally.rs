@@ -18,21 +18,21 @@ const MAX_CLASSES: usize = 64;
 
 /// The time in which answers count towards the rate.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub(crate) struct Window {
     pub begin: Instant,
     pub end: Instant,
 }
 
 /// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Not counted.
     Warmup,
     Counted,
 }
 
 /// A request whose wait is over.
-pub struct Sent<'a> {
+pub(crate) struct Sent<'a> {
     pub request: &'a ExecuteRequest,
     /// In which it was due.
     pub phase: Phase,
@@ -44,7 +44,7 @@ pub struct Sent<'a> {
 
 /// Next action of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// The service did some work.
     Answered,
     /// The request was refused, or could not be reached: trying again at once would be a busy loop.
@@ -52,7 +52,7 @@ pub enum Arrival {
 }
 
 /// Counts and times of a whole run.
-pub struct Tally {
+pub(crate) struct Tally {
     window: Window,
     /// From due to arrived. Answers of status 200; and, with the time they waited, requests that timed out or were
     /// never sent.
@@ -89,7 +89,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn new(window: Window) -> anyhow::Result<Self> {
+    pub(crate) fn new(window: Window) -> anyhow::Result<Self> {
         Ok(Self {
             window,
             latency: Latencies::new()?,
@@ -116,7 +116,7 @@ impl Tally {
     }
 
     /// Counts one request.
-    pub fn record(&mut self, sent: &Sent<'_>, result: Result<Reply, ConnectionError>) -> Arrival {
+    pub(crate) fn record(&mut self, sent: &Sent<'_>, result: Result<Reply, ConnectionError>) -> Arrival {
         let verdict = Verdict::of(sent.request, result);
         let in_window = self.window.begin <= sent.arrived && sent.arrived < self.window.end;
         if in_window {
@@ -138,18 +138,18 @@ impl Tally {
     }
 
     /// Counts a request of the schedule that was never sent, and had waited so long when sending ended.
-    pub fn unsent(&mut self, waited: Duration) {
+    pub(crate) fn unsent(&mut self, waited: Duration) {
         self.unsent += 1;
         self.latency.record(waited);
     }
 
     /// Right answers within the window.
-    pub fn right_within(&self) -> u64 {
+    pub(crate) fn right_within(&self) -> u64 {
         self.right_in_window
     }
 
     /// Adds another part of the same run, whose window came later.
-    pub fn absorb(&mut self, other: Self) {
+    pub(crate) fn absorb(&mut self, other: Self) {
         let pairs = [
             (&mut self.latency, &other.latency),
             (&mut self.service_time, &other.service_time),
@@ -185,7 +185,7 @@ impl Tally {
 
     /// Right answers a second, from the end of the warm-up to the end of the window, or to the last answer of a run
     /// that `most_requests` ended; answers to requests of the warm-up are among them, those after the end are not.
-    pub fn right_per_second(&self, most_requests: u64) -> f64 {
+    pub(crate) fn right_per_second(&self, most_requests: u64) -> f64 {
         let by_count = self.sent + self.unsent >= most_requests;
         let end = self.last_in_window.filter(|_| by_count).unwrap_or(self.window.end);
         self.right_in_window as f64

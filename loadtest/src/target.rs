@@ -11,13 +11,13 @@ const HTTP_PORT: u16 = 80;
 
 /// A service on a loopback address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     address: SocketAddr,
 }
 
 impl Target {
     /// Address to connect to.
-    pub fn address(self) -> SocketAddr {
+    pub(crate) fn address(self) -> SocketAddr {
         self.address
     }
 }

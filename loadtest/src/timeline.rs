@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// An answer, as far as a plot knows it.
 #[derive(Clone, Copy, Debug)]
-pub enum Moment {
+pub(crate) enum Moment {
     /// And how long it took.
     Right(Duration),
     Refused,
@@ -13,14 +13,14 @@ pub enum Moment {
 }
 
 /// Seconds of one or several runs, one after another.
-pub struct Timeline {
+pub(crate) struct Timeline {
     begin: Instant,
     seconds: Vec<Second>,
 }
 
 /// Counts of a single second.
 #[derive(Clone, Debug, Default)]
-pub struct Second {
+pub(crate) struct Second {
     pub refused: u64,
     pub bad: u64,
     /// Of the right answers, in milliseconds.
@@ -32,11 +32,11 @@ const MAX_SECONDS: usize = 86_400;
 
 impl Timeline {
     /// Counts a request; one before `begin` is left out.
-    pub fn new(begin: Instant) -> Self {
+    pub(crate) fn new(begin: Instant) -> Self {
         Self { begin, seconds: Vec::new() }
     }
 
-    pub fn note(&mut self, arrived: Instant, moment: Moment) {
+    pub(crate) fn note(&mut self, arrived: Instant, moment: Moment) {
         let Some(since) = arrived.checked_duration_since(self.begin) else { return };
         let index = (since.as_secs() as usize).min(MAX_SECONDS);
         if self.seconds.len() <= index {
@@ -51,7 +51,7 @@ impl Timeline {
     }
 
     /// Puts another after this one, where its own beginning puts it.
-    pub fn absorb(&mut self, other: Self) {
+    pub(crate) fn absorb(&mut self, other: Self) {
         let offset = other.begin.saturating_duration_since(self.begin).as_secs() as usize;
         for (index, second) in other.seconds.into_iter().enumerate() {
             let index = (offset + index).min(MAX_SECONDS);
@@ -66,19 +66,19 @@ impl Timeline {
     }
 
     /// A value of each of the first `count` seconds that has one, with its middle.
-    pub fn points(&self, count: u64, value: impl Fn(&Second) -> Option<f64>) -> Vec<(f64, f64)> {
+    pub(crate) fn points(&self, count: u64, value: impl Fn(&Second) -> Option<f64>) -> Vec<(f64, f64)> {
         let seconds = self.seconds.iter().take(count as usize).enumerate();
         seconds.filter_map(|(index, second)| Some((index as f64 + 0.5, value(second)?))).collect()
     }
 }
 
 impl Second {
-    pub fn right(&self) -> u64 {
+    pub(crate) fn right(&self) -> u64 {
         self.latencies.len() as u64
     }
 
     /// In milliseconds; none when there was no right answer.
-    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, quantile: f64) -> Option<f64> {
         let mut latencies = self.latencies.clone();
         latencies.sort_unstable_by(f32::total_cmp);
         let last = latencies.len().checked_sub(1)?;

@@ -6,7 +6,7 @@ use crate::answer::Answer;
 
 /// Permitted end of a program.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct Want {
+pub(crate) struct Want {
     pub passed: OneOrMore,
     pub total: u64,
     pub outcome_any: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Want {
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum OneOrMore {
+pub(crate) enum OneOrMore {
     One(u64),
     More(Vec<u64>),
 }
@@ -33,13 +33,13 @@ impl OneOrMore {
 
 impl Want {
     /// Returns whether the request itself may be refused.
-    pub fn may_be_refused(&self) -> bool {
+    pub(crate) fn may_be_refused(&self) -> bool {
         self.outcome_any.iter().any(|word| word == "bad_request")
     }
 
     /// # Errors
     /// Description of the fault, with untrusted text escaped.
-    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+    pub(crate) fn check(&self, answer: &Answer) -> Result<(), String> {
         let seen = outcomes(answer);
         let counts = self.passed.has(answer.tests_passed) && answer.tests_total == self.total;
         let escaped = self.forbidden.iter().any(|text| answer.stdout.contains(text));

@@ -14,7 +14,8 @@ use crate::report::RuntimeOfService;
 use crate::tally::{Phase, Sent, Tally, Window};
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 5] = ["wrong<=0", "errors<=0", "other_statuses<=0", "without_retry_after<=0", "seconds<=60"];
+pub(crate) const DEMANDS: [&str; 5] =
+    ["wrong<=0", "errors<=0", "other_statuses<=0", "without_retry_after<=0", "seconds<=60"];
 /// Of silence, before.
 const IDLE: Duration = Duration::from_secs(2);
 /// Who is told to wait comes again so often at most.
@@ -24,7 +25,7 @@ const MAX_TRIES: u32 = 100;
 ///
 /// Who is refused comes again after the time that the service names, until all are answered.
 #[derive(Args)]
-pub struct BurstArguments {
+pub(crate) struct BurstArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// Requests, each on a connection of its own, which is open before
@@ -41,7 +42,7 @@ struct Outcome {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &BurstArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &BurstArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let BurstArguments { trial, requests } = arguments;
     let work = trial.work()?;
     let barrier = Arc::new(Barrier::new(usize::from(*requests) + 1));

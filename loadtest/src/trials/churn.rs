@@ -18,7 +18,7 @@ use crate::report::RuntimeOfService;
 use crate::timeline::{Moment, Timeline};
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 4] = ["wrong<=0", "refused<=0", "p99<=2s", "memory_growth<=0.1"];
+pub(crate) const DEMANDS: [&str; 4] = ["wrong<=0", "refused<=0", "p99<=2s", "memory_growth<=0.1"];
 const MAX_EXAMPLES: usize = 5;
 /// A life that is told to come again does so this often at most.
 const MAX_TRIES: usize = 50;
@@ -28,7 +28,7 @@ const MAX_TRIES: usize = 50;
 /// One life: a session is made, given a value, saved as a checkpoint and forked; the session, its fork and another made
 /// from the checkpoint must have that value; then all are ended.
 #[derive(Args)]
-pub struct ChurnArguments {
+pub(crate) struct ChurnArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// Lives begun a second
@@ -48,7 +48,7 @@ struct Life {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &ChurnArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &ChurnArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let ChurnArguments { trial, rate, duration } = arguments;
     let watch = Watch::start(trial.url)?;
     let begin = Instant::now();

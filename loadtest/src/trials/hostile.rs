@@ -23,7 +23,7 @@ use crate::tally::{Tally, Window};
 use crate::timeline::Second;
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 8] = [
+pub(crate) const DEMANDS: [&str; 8] = [
     "wrong<=0",
     "errors<=0",
     "refused<=0",
@@ -31,7 +31,7 @@ const DEMANDS: [&str; 8] = [
     "sessions_lost<=0",
     "worker_restarts<=0",
     "p99_ratio<=2",
-    "neighbour_p99<=50",
+    "neighbour_p99<=50ms",
 ];
 const HOSTILE: &str = "hostile.jsonl";
 /// Not counted, at the beginning of each block.
@@ -51,7 +51,7 @@ const WARMUP: Duration = Duration::from_secs(1);
 /// Give the attackers a key of their own (PROOFBOX_HOSTILE_KEY): without one they are the honest clients' own, and what is
 /// shared fairly among keys is not shared among them. Their checkpoints and jobs stay in the store.
 #[derive(Args)]
-pub struct HostileArguments {
+pub(crate) struct HostileArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// Connections with honest work
@@ -116,7 +116,7 @@ impl Half {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &HostileArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &HostileArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let HostileArguments { trial, honest, hostile, duration, blocks, only, hostile_key } = arguments;
     let work = trial.work()?;
     let function = Arc::new(Scenario::of_snippet(Snippet::Function, Grading::Isolated)?);

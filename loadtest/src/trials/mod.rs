@@ -1,11 +1,11 @@
 //! Trials: what is to hold under load, measured and judged. Each makes a [`TrialReport`].
 
-pub mod burst;
-pub mod churn;
-pub mod hostile;
-pub mod overload;
-pub mod steady;
-pub mod suite;
+pub(crate) mod burst;
+pub(crate) mod churn;
+pub(crate) mod hostile;
+pub(crate) mod overload;
+pub(crate) mod steady;
+pub(crate) mod suite;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ const MAX_NATIVE: Duration = Duration::from_secs(1);
 
 /// Arguments of every trial.
 #[derive(Args)]
-pub struct TrialArguments {
+pub(crate) struct TrialArguments {
     /// The service; only loopback addresses are possible
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub url: Target,
@@ -61,7 +61,7 @@ pub struct TrialArguments {
 }
 
 /// The value of an `Authorization` header.
-pub fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
+pub(crate) fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
     let mut value = HeaderValue::try_from(format!("Bearer {key}")).context("the key has characters that no key has")?;
     value.set_sensitive(true);
     Ok(value)
@@ -69,7 +69,7 @@ pub fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
 
 impl TrialArguments {
     /// The honest work.
-    pub fn work(&self) -> anyhow::Result<Arc<Scenario>> {
+    pub(crate) fn work(&self) -> anyhow::Result<Arc<Scenario>> {
         let choice = Choice { grading: Grading::Isolated, most_native: MAX_NATIVE };
         let cases = Cases::read(&self.cases, &self.sets, choice)?;
         ensure!(!cases.requests.is_empty(), "there is no case to send in {}", self.sets.join(", "));
@@ -77,12 +77,12 @@ impl TrialArguments {
     }
 
     /// A connection of its own.
-    pub fn connection(&self) -> Connection {
+    pub(crate) fn connection(&self) -> Connection {
         Connection::new(self.url, self.timeout).with_key(self.key.clone())
     }
 
     /// Clients that wait for their answers.
-    pub fn closed_loop(&self, connections: usize, warmup: Duration, duration: Duration) -> Plan {
+    pub(crate) fn closed_loop(&self, connections: usize, warmup: Duration, duration: Duration) -> Plan {
         Plan {
             target: self.url,
             connections,
@@ -98,7 +98,7 @@ impl TrialArguments {
 
 /// Figures that a threshold can be set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrialFigure {
+pub(crate) enum TrialFigure {
     /// Right answers a second.
     RequestsPerSecond,
     /// Right answers a second as a share of the peak.
@@ -185,40 +185,40 @@ impl Figure for TrialFigure {
 
 /// Rows under headings.
 #[derive(Serialize)]
-pub struct Table {
+pub(crate) struct Table {
     pub title: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub fn new(title: &str, head: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, head: &[&str]) -> Self {
         let head = head.iter().map(|text| (*text).to_owned()).collect();
         Self { title: title.to_owned(), head, rows: Vec::new() }
     }
 
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// For rows by [`Table::latency`].
-    pub fn of_latencies() -> Self {
+    pub(crate) fn of_latencies() -> Self {
         Self::new("Latency, in milliseconds", &["", "p50", "p90", "p99", "p99.9", "max", "mean"])
     }
 
-    pub fn latency(&mut self, name: &str, percentiles: Option<Percentiles>) {
+    pub(crate) fn latency(&mut self, name: &str, percentiles: Option<Percentiles>) {
         let Some(Percentiles { p50, p90, p99, p999, max, mean, .. }) = percentiles else { return };
         let figures = [p50, p90, p99, p999, max, mean].map(|figure| format!("{figure:.1}"));
         self.row([name.to_owned()].into_iter().chain(figures));
     }
 
     /// For rows by [`Table::counts`].
-    pub fn of_counts() -> Self {
+    pub(crate) fn of_counts() -> Self {
         let head = ["", "right", "wrong", "refused", "without an answer", "right a second", "status", "stderr_class"];
         Self::new("Answers", &head)
     }
 
-    pub fn counts(&mut self, name: &str, tally: &Tally, seconds: f64) {
+    pub(crate) fn counts(&mut self, name: &str, tally: &Tally, seconds: f64) {
         self.row([
             name.to_owned(),
             tally.right.to_string(),
@@ -239,7 +239,7 @@ fn words<K: fmt::Display, V: fmt::Display>(counts: &std::collections::BTreeMap<K
 
 /// Findings of a trial.
 #[derive(Serialize)]
-pub struct TrialReport {
+pub(crate) struct TrialReport {
     pub title: String,
     pub url: String,
     pub runtime: RuntimeOfService,
@@ -253,7 +253,7 @@ pub struct TrialReport {
 }
 
 impl TrialReport {
-    pub fn new(title: &str, url: Target, runtime: RuntimeOfService) -> Self {
+    pub(crate) fn new(title: &str, url: Target, runtime: RuntimeOfService) -> Self {
         Self {
             title: title.to_owned(),
             url: url.to_string(),
@@ -267,18 +267,18 @@ impl TrialReport {
         }
     }
 
-    pub fn fact(&mut self, name: &str, value: impl fmt::Display) {
+    pub(crate) fn fact(&mut self, name: &str, value: impl fmt::Display) {
         self.facts.push((name.to_owned(), value.to_string()));
     }
 
     /// Notes a figure; one that could not be measured is left out, and no requirement of it holds.
-    pub fn figure(&mut self, figure: TrialFigure, value: impl Into<Option<f64>>) {
+    pub(crate) fn figure(&mut self, figure: TrialFigure, value: impl Into<Option<f64>>) {
         let name = TrialFigure::NAMES.iter().find(|(_, known)| *known == figure).map(|(name, _)| *name);
         self.figures.extend(name.zip(value.into()));
     }
 
     /// The latency figures.
-    pub fn latency(&mut self, percentiles: Option<Percentiles>) {
+    pub(crate) fn latency(&mut self, percentiles: Option<Percentiles>) {
         let Some(Percentiles { p50, p90, p99, p999, max, .. }) = percentiles else { return };
         for (figure, value) in [
             (TrialFigure::P50, p50),
@@ -292,7 +292,7 @@ impl TrialReport {
     }
 
     /// Wrong and missing answers of honest work.
-    pub fn faults(&mut self, tally: &Tally) {
+    pub(crate) fn faults(&mut self, tally: &Tally) {
         self.figure(TrialFigure::Wrong, tally.wrong as f64);
         self.figure(TrialFigure::Errors, tally.errors.values().sum::<u64>() as f64);
         self.figure(TrialFigure::Refused, tally.refused as f64);
@@ -303,7 +303,7 @@ impl TrialReport {
     ///
     /// # Errors
     /// Never with demands of ours.
-    pub fn judge(mut self, given: &[Requirement<TrialFigure>], own: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn judge(mut self, given: &[Requirement<TrialFigure>], own: &[&str]) -> anyhow::Result<Self> {
         let own = own.iter().map(|text| text.parse()).collect::<anyhow::Result<Vec<_>>>()?;
         let demands = if given.is_empty() { &own } else { given };
         let value = |figure: TrialFigure| {
@@ -314,7 +314,7 @@ impl TrialReport {
         Ok(self)
     }
 
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.requirements.iter().all(CheckedRequirement::holds)
     }
 }
@@ -340,5 +340,25 @@ impl fmt::Display for TrialReport {
             writeln!(formatter, "{requirement}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_trials_demand_themselves_can_be_read() {
+        let demands: [&[&str]; 6] = [
+            &burst::DEMANDS,
+            &churn::DEMANDS,
+            &hostile::DEMANDS,
+            &overload::DEMANDS,
+            &steady::DEMANDS,
+            &suite::DEMANDS,
+        ];
+        for text in demands.into_iter().flatten() {
+            text.parse::<Requirement<TrialFigure>>().expect(text);
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::report::RuntimeOfService;
 use crate::tally::Tally;
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 7] = [
+pub(crate) const DEMANDS: [&str; 7] = [
     "throughput>=0.9",
     "p99<=6s",
     "other_statuses<=0",
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// First the capacity is measured: a closed loop with the same work, before and after. Work is graded in isolation: a
 /// small function with 10 asserts, and real cases, in turn.
 #[derive(Args)]
-pub struct OverloadArguments {
+pub(crate) struct OverloadArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// So many times the measured capacity
@@ -91,7 +91,7 @@ impl Part {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &OverloadArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &OverloadArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let OverloadArguments { trial, times, duration, warmup, measure, .. } = arguments;
     let work = trial.work()?;
     let watch = Watch::start(trial.url)?;

@@ -11,11 +11,12 @@ use crate::processes::{Watch, cpu_between, memory_at_both_ends};
 use crate::report::RuntimeOfService;
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 6] = ["p99<=250ms", "wrong<=0", "errors<=0", "refused<=0", "unsent<=0", "memory_growth<=0.05"];
+pub(crate) const DEMANDS: [&str; 6] =
+    ["p99<=250ms", "wrong<=0", "errors<=0", "refused<=0", "unsent<=0", "memory_growth<=0.05"];
 
 /// Send so many requests a second, on a schedule that waits for nothing
 #[derive(Args)]
-pub struct SteadyArguments {
+pub(crate) struct SteadyArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// Requests a second
@@ -31,7 +32,7 @@ pub struct SteadyArguments {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &SteadyArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &SteadyArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let SteadyArguments { trial, rate, duration, connections } = arguments;
     let work = trial.work()?;
     let watch = Watch::start(trial.url)?;

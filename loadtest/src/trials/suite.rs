@@ -20,7 +20,7 @@ use crate::tally::{Phase, Sent, Tally, Window};
 use crate::timeline::{Moment, Timeline};
 
 /// Requirements unless the caller names others.
-const DEMANDS: [&str; 4] = ["wrong<=0", "errors<=0", "refused<=0", "p99<=1s"];
+pub(crate) const DEMANDS: [&str; 4] = ["wrong<=0", "errors<=0", "refused<=0", "p99<=1s"];
 const SUITES: &str = "/v1/suites";
 /// Of the requests beside it, before it begins.
 const ALONE: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ const MAX_EXAMPLES: usize = 5;
 /// Each item must have exactly one line, with the outcome that its case has. Beside the suite, one client sends one
 /// honest request after another: the latency figures are its.
 #[derive(Args)]
-pub struct SuiteArguments {
+pub(crate) struct SuiteArguments {
     #[command(flatten)]
     pub trial: TrialArguments,
     /// Items
@@ -65,7 +65,7 @@ struct Results {
 
 /// # Errors
 /// When nothing could be measured.
-pub async fn run(arguments: &SuiteArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
+pub(crate) async fn run(arguments: &SuiteArguments, runtime: RuntimeOfService) -> anyhow::Result<TrialReport> {
     let SuiteArguments { trial, items, asynchronous } = arguments;
     let work = trial.work()?;
     let (body, expected) = suite_of(&work, *items)?;

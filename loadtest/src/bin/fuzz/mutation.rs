@@ -40,7 +40,7 @@ const ODD: [&[u8]; 18] = [
 ];
 
 /// Makes inputs.
-pub struct Mutator {
+pub(crate) struct Mutator {
     numbers: Numbers,
     /// Honest inputs, and after them accepted ones.
     inputs: Vec<Vec<u8>>,
@@ -51,13 +51,13 @@ pub struct Mutator {
 
 impl Mutator {
     /// From these, with words that mean something to the parser.
-    pub fn new(seed: u64, seeds: Vec<Vec<u8>>, words: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(seed: u64, seeds: Vec<Vec<u8>>, words: Vec<Vec<u8>>) -> Self {
         let longest = seeds.iter().map(|seed| 2 * seed.len()).max().unwrap_or(0).max(MAX_LENGTH);
         Self { numbers: Numbers(seed), honest: seeds.len(), inputs: seeds, words, longest }
     }
 
     /// Goes on from an input that was accepted.
-    pub fn learn(&mut self, input: Vec<u8>) {
+    pub(crate) fn learn(&mut self, input: Vec<u8>) {
         if self.inputs.len() < self.honest + LEARNED {
             self.inputs.push(input);
         } else {
@@ -80,7 +80,7 @@ impl Mutator {
     }
 
     /// The next input.
-    pub fn next(&mut self) -> Vec<u8> {
+    pub(crate) fn next(&mut self) -> Vec<u8> {
         let mut input = self.pick();
         for _ in 0..=self.numbers.below(6) {
             let most = if self.numbers.below(2) == 0 { input.len() } else { input.len().min(BEGINNING) };

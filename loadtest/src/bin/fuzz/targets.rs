@@ -23,17 +23,17 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 /// Gives a parser these bytes; whether it took them.
-pub type Attempt = Box<dyn FnMut(&[u8]) -> bool>;
+pub(crate) type Attempt = Box<dyn FnMut(&[u8]) -> bool>;
 
 /// A parser.
-pub struct Target {
+pub(crate) struct Target {
     pub name: &'static str,
     /// Parser under test, and how it is called.
     pub set_up: fn() -> anyhow::Result<Set>,
 }
 
 /// Inputs that a parser is tried with.
-pub struct Set {
+pub(crate) struct Set {
     /// Honest inputs: each is accepted.
     pub seeds: Vec<Vec<u8>>,
     /// Tokens that mutation inserts.
@@ -43,7 +43,7 @@ pub struct Set {
 }
 
 /// Returns all targets.
-pub const TARGETS: &[Target] = &[
+pub(crate) const TARGETS: &[Target] = &[
     Target { name: "values", set_up: values },
     Target { name: "report", set_up: report },
     Target { name: "bridge", set_up: bridge },
