@@ -21,7 +21,7 @@ const MAX_NAME: usize = 64;
 
 /// Actions on the file of keys.
 #[derive(Subcommand)]
-pub enum KeysCommand {
+pub(super) enum KeysCommand {
     /// Make a key and show it, once: only its SHA-256 is kept
     Create {
         /// Name of the key: letters, digits, `.`, `_` and `-`
@@ -64,7 +64,7 @@ pub enum KeysCommand {
 }
 
 /// Runs a command on keys.
-pub fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
+pub(super) fn keys(command: KeysCommand, config: &Config) -> anyhow::Result<ExitCode> {
     let directory =
         config.data_dir.as_deref().context("no data directory is known (HOME is not set): set PROOFBOX_DATA_DIR")?;
     let file = KeyFile::open(&directory.join(KEYS_FILE)).context("opening the file of keys")?;

@@ -28,7 +28,7 @@ impl From<McpArguments> for ServerSettings {
 }
 
 /// Serves until standard input ends, or SIGINT or SIGTERM comes.
-pub fn mcp(config: Config) -> anyhow::Result<ExitCode> {
+pub(super) fn mcp(config: Config) -> anyhow::Result<ExitCode> {
     logs::begin(&config.log, config.log_format).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // The default directory belongs to `proofbox serve`, and one agent may have several of these processes.
     let keeps = config.data_dir_given;

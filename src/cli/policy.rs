@@ -11,7 +11,7 @@ use proofbox_policy::{Action, Policies};
 
 /// Actions on policy packs.
 #[derive(Subcommand)]
-pub enum PolicyCommand {
+pub(super) enum PolicyCommand {
     /// Read every pack of a directory, as `serve --policies-dir` would: exit code 0 when all can be used, 1 when one can't
     Check {
         /// The directory
@@ -21,7 +21,7 @@ pub enum PolicyCommand {
 }
 
 /// Runs a command on policy packs.
-pub fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
+pub(super) fn policy(command: &PolicyCommand) -> anyhow::Result<ExitCode> {
     let PolicyCommand::Check { directory } = command;
     let checked = Policies::check(directory)?;
     if checked.is_empty() {

@@ -22,7 +22,7 @@ use proofbox_types::submission::{Grading, Submission, Tests};
 
 /// Snippet to run, with its tests and limits.
 #[derive(Args)]
-pub struct RunArguments {
+pub(super) struct RunArguments {
     /// Python source; `-` reads it from standard input
     file: PathBuf,
     /// Arguments of the snippet
@@ -90,7 +90,7 @@ enum GradingArgument {
 }
 
 /// Runs the file in a worker of its own.
-pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> {
     let code = read(&arguments.file)?;
     let tests = match &arguments.tests {
         Some(path) => {
@@ -151,7 +151,7 @@ pub fn run(arguments: RunArguments, config: Config) -> anyhow::Result<ExitCode> 
 }
 
 /// A source file; - is standard input.
-pub fn read(path: &Path) -> anyhow::Result<String> {
+pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().read_to_end(&mut bytes).context("reading standard input")?;

@@ -14,7 +14,7 @@ use proofbox_runtime::image::Image;
 use proofbox_runtime::images::{self, Images, Unusable};
 
 #[derive(Subcommand)]
-pub enum RuntimeCommand {
+pub(super) enum RuntimeCommand {
     /// Build an image, unless it is there already; with --packages, one with packages of your own
     Build {
         /// Interpreter of the image: default, or data, which has pandas, matplotlib, Pillow and what goes with them
@@ -44,7 +44,7 @@ pub enum RuntimeCommand {
     },
 }
 
-pub fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<ExitCode> {
+pub(super) fn runtime(command: &RuntimeCommand, config: &Config) -> anyhow::Result<ExitCode> {
     match command {
         RuntimeCommand::Build { interpreter, packages, name } => {
             let source = config.image.of(interpreter);

@@ -16,7 +16,7 @@ use proofbox_types::sanitize::sanitize;
 
 /// Files to scan, and the form of the report.
 #[derive(Args)]
-pub struct ScanArguments {
+pub(super) struct ScanArguments {
     /// Python files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub struct ScanArguments {
 }
 
 /// Scans each file; exit code 0 when all may run, 1 when one may not.
-pub fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCode> {
+pub(super) fn scan(arguments: &ScanArguments, config: &Config) -> anyhow::Result<ExitCode> {
     let policies = Policies::load(config.policies_dir.as_deref())?;
     let pack = policies.pack(&Caller::keyless(), &arguments.policy)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;

@@ -19,7 +19,7 @@ use proofbox_runtime::wheels::Wheels;
 use proofbox_worker::jail::{self, Needs};
 
 /// Serves until SIGINT or SIGTERM. SIGHUP has the policies and the certificate read again.
-pub fn serve(config: &Config) -> anyhow::Result<ExitCode> {
+pub(super) fn serve(config: &Config) -> anyhow::Result<ExitCode> {
     logs::begin(&config.log, config.log_format).with_context(|| format!("--log (PROOFBOX_LOG) is {:?}", config.log))?;
     // Bound first: a port that is taken is told before minutes of building.
     let listener =

@@ -18,7 +18,7 @@ use proofbox_types::sanitize::sanitize_line;
 
 /// Receipt to verify, and what to compare it with.
 #[derive(Args)]
-pub struct VerifyArguments {
+pub(super) struct VerifyArguments {
     /// A receipt, or a whole answer that has one
     #[arg(value_name = "RECEIPT.json")]
     receipt: PathBuf,
@@ -32,7 +32,7 @@ pub struct VerifyArguments {
 }
 
 /// Checks the receipt; exit code 0 when all that was to be checked holds, else 1.
-pub fn verify(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
+pub(super) fn verify(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
     let bytes = read(&arguments.receipt)?;
     let expected = arguments.key.as_deref().map(key_of).transpose()?;
     let code = arguments.code.as_deref().map(read).transpose()?;

@@ -21,7 +21,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACERESPONSE: HeaderName = HeaderName::from_static("traceresponse");
 
 /// Names the request, and follows it to the end of its answer.
-pub async fn observe(State(shared): State<AppState>, request: Request, next: Next) -> Response {
+pub(super) async fn observe(State(shared): State<AppState>, request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let route = matched.as_ref().map_or(UNKNOWN, MatchedPath::as_str);
     let headers = request.headers();

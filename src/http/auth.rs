@@ -66,12 +66,12 @@ impl AppState {
     }
 
     /// Identifies the sender of a request.
-    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
+    pub(super) fn caller(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
         self.identify(headers, UnknownKeys::Refused)
     }
 
     /// Identifies the sender of a request. Where requests without a key are served, an unknown key counts as no key.
-    pub fn caller_with_any_key(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
+    pub(super) fn caller_with_any_key(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
         self.identify(headers, UnknownKeys::Ignored)
     }
 
@@ -95,7 +95,7 @@ impl AppState {
 
     /// Checks that the sender may read the metrics, by the operator's setting. `peer` is unknown where no connection of
     /// this server brought the request; such a request counts as another machine's.
-    pub fn admit_to_metrics(&self, peer: Option<Peer>, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(super) fn admit_to_metrics(&self, peer: Option<Peer>, headers: &HeaderMap) -> Result<(), Denied> {
         if reads_without_key(self.metrics_access, peer) {
             return Ok(());
         }
@@ -121,7 +121,7 @@ fn reads_without_key(access: MetricsAccess, peer: Option<Peer>) -> bool {
 }
 
 /// Authenticates a request, and adds its caller to the extensions.
-pub async fn authenticate(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
+pub(super) async fn authenticate(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
     match shared.caller(request.headers()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -132,7 +132,7 @@ pub async fn authenticate(State(shared): State<AppState>, mut request: Request, 
 }
 
 /// Extractor that checks, before the body is read, that the queue has room for one more submission.
-pub struct AdmissionCheck;
+pub(super) struct AdmissionCheck;
 
 impl FromRequestParts<AppState> for AdmissionCheck {
     type Rejection = ApiError;

@@ -49,7 +49,7 @@ const HEAD_START: Duration = Duration::from_secs(30);
 const TEST_BYTES: usize = 32 << 20;
 
 /// Budgets that all bodies of a service share.
-pub struct BodyBudgets {
+pub(super) struct BodyBudgets {
     small: Budget,
     text: Budget,
     values: Budget,
@@ -61,7 +61,7 @@ pub struct BodyBudgets {
 
 impl BodyBudgets {
     /// Makes the budgets for bodies up to `most` bytes.
-    pub fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             small: Budget::new(SMALL_BUDGET),
@@ -76,7 +76,7 @@ impl BodyBudgets {
 
 /// Refusal of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
+pub(super) enum BodyError {
     /// The body has too many bytes.
     #[error("the request body is larger than this service accepts")]
     TooLarge,
@@ -99,7 +99,7 @@ pub enum BodyError {
 
 /// Memory of one request: none before its body is read. Clones are of the same.
 #[derive(Clone)]
-pub struct RequestMemory(Arc<Lent>);
+pub(super) struct RequestMemory(Arc<Lent>);
 
 struct Lent {
     budgets: Arc<BodyBudgets>,
@@ -125,7 +125,7 @@ const VALUES: Slot = |holding| &mut holding.values;
 
 impl RequestMemory {
     /// Memory of a request that holds none yet.
-    pub fn new(budgets: Arc<BodyBudgets>) -> Self {
+    pub(super) fn new(budgets: Arc<BodyBudgets>) -> Self {
         Self(Arc::new(Lent { budgets, state: Mutex::default() }))
     }
 
@@ -179,7 +179,7 @@ impl RequestMemory {
 
 /// Reader of a request's bodies, in its memory.
 #[derive(Clone)]
-pub struct BodyReader {
+pub(super) struct BodyReader {
     memory: RequestMemory,
     caller: Option<Caller>,
 }
@@ -189,13 +189,13 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns an error when the request bypassed the router.
-    pub fn of(extensions: &Extensions) -> Result<Self, BodyError> {
+    pub(super) fn of(extensions: &Extensions) -> Result<Self, BodyError> {
         let caller = extensions.get::<Caller>().cloned();
         Ok(Self { memory: RequestMemory::of(extensions)?, caller })
     }
 
     /// Returns a reader with memory of its own, for one message of a connection: what it holds is given back with it.
-    pub fn for_message(&self) -> Self {
+    pub(super) fn for_message(&self) -> Self {
         Self { memory: RequestMemory::new(Arc::clone(&self.memory.0.budgets)), caller: self.caller.clone() }
     }
 
@@ -203,7 +203,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns an error when no memory is free in time.
-    pub async fn hold(&self, bytes: usize) -> Result<(), BodyError> {
+    pub(super) async fn hold(&self, bytes: usize) -> Result<(), BodyError> {
         if bytes <= SMALL {
             return Ok(());
         }
@@ -267,7 +267,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns an error when it has too many values, or there is no memory for it; else what `read` says.
-    pub async fn parse<T, E>(
+    pub(super) async fn parse<T, E>(
         &self,
         bytes: Bytes,
         read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,
@@ -295,7 +295,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns the errors of [`BodyReader::parse`].
-    pub async fn parse_apart<T, E>(
+    pub(super) async fn parse_apart<T, E>(
         &self,
         bytes: Bytes,
         read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,
@@ -332,7 +332,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns an error when there is no memory for it in time.
-    pub async fn make<T: Send + 'static>(
+    pub(super) async fn make<T: Send + 'static>(
         &self,
         bytes: usize,
         make: impl FnOnce() -> T + Send + 'static,
@@ -348,7 +348,7 @@ impl BodyReader {
     ///
     /// # Errors
     /// Returns an error when no memory is free.
-    pub fn hold_copies(&self, copies: JsonCost) -> Result<(), BodyError> {
+    pub(super) fn hold_copies(&self, copies: JsonCost) -> Result<(), BodyError> {
         let budgets = &self.memory.0.budgets;
         let (text, values) = (self.account(&budgets.text), self.account(&budgets.values));
         let mut state = self.memory.state();
@@ -362,7 +362,7 @@ impl BodyReader {
 }
 
 /// A body that was read, and its memory.
-pub struct WholeBody {
+pub(super) struct WholeBody {
     /// Bytes of the whole body.
     pub bytes: Bytes,
     reader: BodyReader,
@@ -373,14 +373,14 @@ impl WholeBody {
     ///
     /// # Errors
     /// Returns an error when it is not all there, or there is no memory for it.
-    pub async fn read(request: Request) -> Result<Self, BodyError> {
+    pub(super) async fn read(request: Request) -> Result<Self, BodyError> {
         let reader = BodyReader::of(request.extensions())?;
         let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         Ok(Self { bytes: reader.whole(request.into_body(), announced).await?, reader })
     }
 
     /// Returns the reader that read the body.
-    pub fn reader(&self) -> &BodyReader {
+    pub(super) fn reader(&self) -> &BodyReader {
         &self.reader
     }
 
@@ -388,7 +388,10 @@ impl WholeBody {
     ///
     /// # Errors
     /// Returns the errors of that method.
-    pub async fn parse_apart<T, E>(self, read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub(super) async fn parse_apart<T, E>(
+        self,
+        read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<BodyError> + Send + 'static,
@@ -401,7 +404,7 @@ impl WholeBody {
     ///
     /// # Errors
     /// Returns the errors of that method.
-    pub async fn parse<T, E>(self, read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub(super) async fn parse<T, E>(self, read: impl FnOnce(&[u8]) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<BodyError> + Send + 'static,
@@ -424,7 +427,7 @@ impl From<BodyError> for ApiError {
 }
 
 /// Attaches memory to a request until its answer has been sent: answers in pieces still use what the request holds.
-pub async fn lend_memory(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
+pub(super) async fn lend_memory(State(shared): State<AppState>, mut request: Request, next: Next) -> Response {
     let memory = RequestMemory::new(Arc::clone(&shared.bodies));
     request.extensions_mut().insert(memory.clone());
     let response = next.run(request).await;

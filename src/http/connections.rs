@@ -39,11 +39,11 @@ pub struct ConnectionBounds {
 
 /// Address that a connection comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
+pub(super) struct Peer(pub SocketAddr);
 
 /// A connection that is open, and has one of the slots: until the last clone is dropped.
 #[derive(Clone)]
-pub struct OpenConnection {
+pub(super) struct OpenConnection {
     /// Dropped with its last clone.
     _counted: Arc<Counted>,
     /// Token for which the server waits when it goes down, if it waits for the connection.

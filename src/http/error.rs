@@ -15,7 +15,7 @@ use proofbox_types::session::FileTrouble;
 
 /// An error of the service itself, as the client sees it: a stable code, a sentence, and the field it is about.
 #[derive(Debug)]
-pub struct ApiError(Box<Fields>);
+pub(super) struct ApiError(Box<Fields>);
 
 #[derive(Debug)]
 struct Fields {
@@ -50,7 +50,7 @@ impl ApiError {
     }
 
     /// 400: the request is not what the contract says; `field` where it is known.
-    pub fn malformed(field: Option<String>, message: impl Into<String>) -> Self {
+    pub(super) fn malformed(field: Option<String>, message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, "malformed_request", message);
         match field {
             Some(field) => error.field(field),
@@ -59,12 +59,12 @@ impl ApiError {
     }
 
     /// 422: well formed, and without meaning.
-    pub fn meaningless(field: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn meaningless(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", message).field(field)
     }
 
     /// Puts the error's field `below` this one, for an error in a part of a request.
-    pub fn under(mut self, below: &str) -> Self {
+    pub(super) fn under(mut self, below: &str) -> Self {
         let field = match self.0.field.take() {
             Some(field) => format!("{below}.{field}"),
             None => below.to_owned(),
@@ -73,12 +73,12 @@ impl ApiError {
     }
 
     /// 413: a part of the body.
-    pub fn too_large(field: &str, message: impl Into<String>, asked: usize, allowed: usize) -> Self {
+    pub(super) fn too_large(field: &str, message: impl Into<String>, asked: usize, allowed: usize) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).field(field).range(asked, allowed)
     }
 
     /// 413: the body as a whole.
-    pub fn body_too_large() -> Self {
+    pub(super) fn body_too_large() -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
@@ -87,29 +87,29 @@ impl ApiError {
     }
 
     /// 413: more JSON values than there is memory for.
-    pub fn too_many_values(error: &TooManyValues) -> Self {
+    pub(super) fn too_many_values(error: &TooManyValues) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many_values", error.to_string())
     }
 
     /// 503: requests hold all the memory that they may.
-    pub fn memory_full(error: &Full) -> Self {
+    pub(super) fn memory_full(error: &Full) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "memory_full", error.to_string()).retry_after(Duration::from_secs(1))
     }
 
     /// 415: the body is not JSON.
-    pub fn not_json() -> Self {
+    pub(super) fn not_json() -> Self {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "send JSON with Content-Type: application/json")
     }
 
     /// 415: the body is neither JSON nor lines of JSON.
-    pub fn neither_json_nor_lines() -> Self {
+    pub(super) fn neither_json_nor_lines() -> Self {
         let message =
             "send JSON with Content-Type: application/json, or a line for each item with application/x-ndjson";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
     }
 
     /// 404: no route at this path.
-    pub fn not_found() -> Self {
+    pub(super) fn not_found() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "not_found",
@@ -118,37 +118,37 @@ impl ApiError {
     }
 
     /// 404: the session does not exist.
-    pub fn no_session() -> Self {
+    pub(super) fn no_session() -> Self {
         SessionError::NotFound.into()
     }
 
     /// 404: the job does not exist.
-    pub fn no_job() -> Self {
+    pub(super) fn no_job() -> Self {
         JobError::NotFound.into()
     }
 
     /// 404: the session has no command of this name.
-    pub fn no_command(name: &str) -> Self {
+    pub(super) fn no_command(name: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "command_not_found", format!("there is no command {name}"))
     }
 
     /// 404: the checkpoint does not exist.
-    pub fn no_checkpoint() -> Self {
+    pub(super) fn no_checkpoint() -> Self {
         SessionError::NoCheckpoint.into()
     }
 
     /// 405: the path does not take this method.
-    pub fn method_not_allowed() -> Self {
+    pub(super) fn method_not_allowed() -> Self {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take this method")
     }
 
     /// 429: the queue is full.
-    pub fn busy(busy: &Busy) -> Self {
+    pub(super) fn busy(busy: &Busy) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", busy.to_string()).retry_after(busy.retry_after)
     }
 
     /// 503: going down, or not up.
-    pub fn draining() -> Self {
+    pub(super) fn draining() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "draining",
@@ -158,12 +158,12 @@ impl ApiError {
     }
 
     /// 503: the self-test fails. The cause is in the log.
-    pub fn not_ready() -> Self {
+    pub(super) fn not_ready() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the service cannot run snippets now")
     }
 
     /// 500: the cause is in the log.
-    pub fn internal() -> Self {
+    pub(super) fn internal() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal_error",
@@ -225,7 +225,7 @@ impl From<OverQuota> for ApiError {
 
 /// Reason why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
+pub(super) enum Denied {
     /// Request without a key, where a key is required.
     #[error("show a key: `Authorization: Bearer KEY` or `X-API-Key: KEY`; `proofbox keys create` makes one")]
     NoKey,
@@ -402,7 +402,7 @@ fn number(value: f64) -> Value {
 
 impl ApiError {
     /// Renders the value of `error` in the answer.
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let fields = &self.0;
         let mut error = json!({"code": fields.code, "message": fields.message});
         if let Some(field) = &fields.field {

@@ -13,13 +13,13 @@ use super::error::ApiError;
 use proofbox_types::large_integers::tag_large_integers_of_cases;
 
 /// A body of type `T`.
-pub struct JsonBody<T>(pub T);
+pub(super) struct JsonBody<T>(pub T);
 
 /// Checks that the request's `Content-Type`, if any, admits JSON.
 ///
 /// # Errors
 /// Returns an error when it names another type.
-pub fn check_json(request: &Request) -> Result<(), ApiError> {
+pub(super) fn check_json(request: &Request) -> Result<(), ApiError> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("").to_ascii_lowercase());
     // A client that says nothing (curl -T) is taken at its body.
@@ -42,7 +42,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Js
 ///
 /// # Errors
 /// Returns an error when the body can't be taken, is no `T`, or `convert` says so.
-pub async fn read_json<T: DeserializeOwned, R: Send + 'static>(
+pub(super) async fn read_json<T: DeserializeOwned, R: Send + 'static>(
     request: Request,
     convert: impl FnOnce(T) -> Result<R, ApiError> + Send + 'static,
 ) -> Result<R, ApiError> {
@@ -52,13 +52,13 @@ pub async fn read_json<T: DeserializeOwned, R: Send + 'static>(
 }
 
 /// A body as text.
-pub fn text_of(bytes: &[u8]) -> Result<&str, ApiError> {
+pub(super) fn text_of(bytes: &[u8]) -> Result<&str, ApiError> {
     std::str::from_utf8(bytes)
         .map_err(|error| ApiError::malformed(None, format!("the body is not UTF-8 (at byte {})", error.valid_up_to())))
 }
 
 /// Parses a whole body. Integers of any size among the cases of tests keep their digits.
-pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
     let text = tag_large_integers_of_cases(text);
     let mut json = serde_json::Deserializer::from_str(&text);
     let Object(value) = serde_path_to_error::deserialize(&mut json).map_err(|error| malformed("", error))?;
@@ -67,7 +67,7 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
 }
 
 /// Parses a part of a body that was not parsed yet, `below` this field.
-pub fn parse_part<T: DeserializeOwned>(below: &str, part: serde_json::Value) -> Result<T, ApiError> {
+pub(super) fn parse_part<T: DeserializeOwned>(below: &str, part: serde_json::Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(part).map(|Object(value)| value).map_err(|error| malformed(below, error))
 }
 
@@ -94,7 +94,7 @@ fn malformed(below: &str, error: serde_path_to_error::Error<serde_json::Error>) 
 
 /// A JSON object, and not an array of its fields in order, which serde would take as well.
 #[derive(Debug, Default)]
-pub struct Object<T>(pub T);
+pub(super) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -11,12 +11,12 @@ use super::connections::Peer;
 use super::error::ApiError;
 
 /// Answers while the process is alive.
-pub async fn healthz() -> Json<Value> {
+pub(super) async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
 /// Answers 200 if a snippet ran within the last second.
-pub async fn readyz(State(shared): State<AppState>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn readyz(State(shared): State<AppState>) -> Result<Json<Value>, ApiError> {
     if shared.draining.has_begun() {
         return Err(ApiError::draining());
     }
@@ -30,7 +30,7 @@ pub async fn readyz(State(shared): State<AppState>) -> Result<Json<Value>, ApiEr
 }
 
 /// Serves metrics in Prometheus' text format 0.0.4.
-pub async fn metrics(
+pub(super) async fn metrics(
     State(shared): State<AppState>,
     peer: Option<Extension<Peer>>,
     headers: HeaderMap,
@@ -41,6 +41,6 @@ pub async fn metrics(
 }
 
 /// Serves the contract as OpenAPI 3.1.
-pub async fn openapi() -> Response {
+pub(super) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], super::openapi()).into_response()
 }

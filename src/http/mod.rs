@@ -49,7 +49,8 @@ pub use connections::{ConnectionBounds, serve};
 pub use e2b::EventWire;
 use error::ApiError;
 pub use tls::Tls;
-pub use v1::{Wire, answer_of, openapi, sample_of};
+pub(crate) use v1::Wire;
+pub use v1::{answer_of, openapi, sample_of};
 
 /// Progress of the service's going down.
 #[derive(Clone, Debug, Default)]

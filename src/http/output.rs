@@ -7,7 +7,7 @@ use proofbox_types::outcome::without_partial_end;
 use proofbox_types::session::Signal;
 
 /// Command that runs in a session. Dropping it ends the command.
-pub struct Running(pub Arc<SessionCommand>);
+pub(super) struct Running(pub Arc<SessionCommand>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -17,14 +17,14 @@ impl Drop for Running {
 
 /// Text of a stream of bytes that comes in pieces: a character that is cut between two of them comes with the second.
 #[derive(Default)]
-pub struct TextPieces {
+pub(super) struct TextPieces {
     /// Beginning of a character.
     rest: Vec<u8>,
 }
 
 impl TextPieces {
     /// Returns the text that is whole after this piece, with replacement characters for what is not UTF-8.
-    pub fn push(&mut self, bytes: &[u8]) -> String {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.rest);
         all.extend_from_slice(bytes);
         self.rest = all.split_off(without_partial_end(&all).len());
@@ -32,13 +32,13 @@ impl TextPieces {
     }
 
     /// Returns the text of what is left at the end of the stream.
-    pub fn end(&mut self) -> String {
+    pub(super) fn end(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned()
     }
 }
 
 /// Returns the text of a string without its quotes, as E2B shows results.
-pub fn unquoted(text: &str) -> &str {
+pub(super) fn unquoted(text: &str) -> &str {
     let within = |quote| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     within('\'').or_else(|| within('"')).unwrap_or(text)
 }

@@ -14,7 +14,7 @@ const SLOWEST: u64 = 1 << 10;
 
 /// A connection whose client must read what waits for it at [`SLOWEST`] at least, over twice the time that it may take
 /// for a single piece. That it takes pieces at all, others see to.
-pub struct Paced<S> {
+pub(super) struct Paced<S> {
     stream: S,
     window: Duration,
     behind: Option<Behind>,
@@ -28,7 +28,7 @@ struct Behind {
 
 impl<S> Paced<S> {
     /// Wraps the connection of a client that may take so long for a piece.
-    pub fn new(stream: S, idle_timeout: Duration) -> Self {
+    pub(super) fn new(stream: S, idle_timeout: Duration) -> Self {
         Self { stream, window: idle_timeout * 2, behind: None }
     }
 

@@ -9,7 +9,7 @@ use super::error::ApiError;
 
 /// The parameters of one request.
 #[derive(Debug)]
-pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub(super) struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Query<'a> {
     /// Parses the parameters of a path that has `known` ones. A known name that ends with a dot stands for all names
@@ -17,7 +17,7 @@ impl<'a> Query<'a> {
     ///
     /// # Errors
     /// Returns an error that names the first parameter that is not known.
-    pub fn of(uri: &'a Uri, known: &[&str]) -> Result<Self, ApiError> {
+    pub(super) fn of(uri: &'a Uri, known: &[&str]) -> Result<Self, ApiError> {
         let pairs: Vec<_> = form_urlencoded::parse(uri.query().unwrap_or("").as_bytes()).collect();
         let is_known =
             |name: &str| known.iter().any(|one| *one == name || (one.ends_with('.') && name.starts_with(one)));
@@ -34,17 +34,17 @@ impl<'a> Query<'a> {
     }
 
     /// Returns the last value of this name.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
     }
 
     /// Returns the parameters whose names begin with `prefix`, with the rest of the name.
-    pub fn under<'b>(&'b self, prefix: &'b str) -> impl Iterator<Item = (&'b str, &'b str)> {
+    pub(super) fn under<'b>(&'b self, prefix: &'b str) -> impl Iterator<Item = (&'b str, &'b str)> {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_ref())))
     }
 
     /// Returns whether a flag is set: `true`, or without a value.
-    pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
+    pub(super) fn flag(&self, name: &str) -> Result<bool, ApiError> {
         match self.text(name) {
             None | Some("false" | "0") => Ok(false),
             Some("" | "true" | "1") => Ok(true),
@@ -53,7 +53,7 @@ impl<'a> Query<'a> {
     }
 
     /// Parses a whole number in this range.
-    pub fn number(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, ApiError> {
+    pub(super) fn number(&self, name: &str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| range.contains(number));
         let wrong = || ApiError::meaningless(name, format!("it must be from {} to {}", range.start(), range.end()));
@@ -62,7 +62,7 @@ impl<'a> Query<'a> {
 }
 
 /// Returns whether a client prefers HTML to JSON.
-pub fn wants_html(headers: &HeaderMap) -> bool {
+pub(super) fn wants_html(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kinds = accept.split(',').filter_map(|kind| kind.split(';').next().map(str::trim));
     let mut kinds = kinds.filter(|kind| matches!(*kind, "text/html" | "application/json" | "*/*"));

@@ -2,7 +2,7 @@
 
 /// Part of a file that a client asks for. Requests for several ranges get the whole file, as the standard allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteRange {
+pub(super) enum ByteRange {
     /// Range from the first to the last of these offsets, or to the end.
     From(u64, Option<u64>),
     /// Last so many bytes of the file.
@@ -11,7 +11,7 @@ pub enum ByteRange {
 
 impl ByteRange {
     /// Parses the header; none where it has no meaning, in which case it is ignored.
-    pub fn parse(header: &str) -> Option<Self> {
+    pub(super) fn parse(header: &str) -> Option<Self> {
         let (first, last) = header.trim().strip_prefix("bytes=")?.split_once('-')?;
         let number = |text: &str| if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None };
         match (first, last) {
@@ -26,7 +26,7 @@ impl ByteRange {
     }
 
     /// First and last byte of it in a file of this length; none where it lies beyond.
-    pub fn within(self, length: u64) -> Option<(u64, u64)> {
+    pub(super) fn within(self, length: u64) -> Option<(u64, u64)> {
         let (first, last) = match self {
             Self::From(first, last) => (first, last.unwrap_or(u64::MAX)),
             Self::Last(0) => return None,

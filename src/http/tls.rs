@@ -25,7 +25,7 @@ use super::pace::Paced;
 use crate::config::TlsFiles;
 
 /// A connection to a client, without TLS: bounded in the time that the client may take.
-pub type PlainStream = Paced<Pin<Box<TimeoutStream<TcpStream>>>>;
+pub(super) type PlainStream = Paced<Pin<Box<TimeoutStream<TcpStream>>>>;
 
 /// Longest time from the connection to the end of the handshake.
 const MAX_HANDSHAKE: Duration = Duration::from_secs(10);
@@ -189,7 +189,7 @@ fn no_key(pem: &[u8], error: &pem::Error) -> String {
 
 /// Handshakes that are under way. Beyond the maximum the oldest ends, so that clients who say nothing keep nobody out.
 #[derive(Debug)]
-pub struct Handshakes {
+pub(super) struct Handshakes {
     under_way: Mutex<(u64, BTreeMap<u64, oneshot::Sender<()>>)>,
     most: usize,
     timeout: Duration,
@@ -197,7 +197,7 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Bounds handshakes, by the bounds on connections: half of those may be in handshakes.
-    pub fn new(most_connections: usize, idle_timeout: Duration) -> Arc<Self> {
+    pub(super) fn new(most_connections: usize, idle_timeout: Duration) -> Arc<Self> {
         let most = most_connections.div_ceil(2);
         Arc::new(Self { under_way: Mutex::default(), most, timeout: idle_timeout.min(MAX_HANDSHAKE) })
     }
@@ -221,7 +221,7 @@ impl Handshakes {
 
     /// Makes the handshake with a client. Returns nothing if there is none, whatever the reason: that is the client's
     /// affair.
-    pub async fn accept(
+    pub(super) async fn accept(
         self: &Arc<Self>,
         tls: &Tls,
         mut stream: TcpStream,

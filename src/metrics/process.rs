@@ -29,7 +29,7 @@ struct Figures {
 }
 
 impl Processes {
-    pub fn new(registry: &Registry) -> Self {
+    pub(super) fn new(registry: &Registry) -> Self {
         let gauge = |name, help| register(registry, IntGauge::new(name, help));
         Self {
             cpu_seconds: register(
@@ -59,7 +59,7 @@ impl Processes {
     }
 
     /// Reads them anew. What can't be read stays as it was.
-    pub fn look(&self, workers: &[u32]) {
+    pub(super) fn look(&self, workers: &[u32]) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let own = std::process::id();
         if let Some(figures) = figures(own) {

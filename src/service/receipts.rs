@@ -128,11 +128,11 @@ fn make(path: &Path) -> Result<SigningKey, KeyError> {
 }
 
 /// Fields of a receipt that describe a submission, taken down before it is run.
-pub struct Subject(Map<String, Json>);
+pub(super) struct Subject(Map<String, Json>);
 
 impl Subject {
     /// Describes a submission, whose tests have this hash.
-    pub fn of(submission: &Submission, tests_sha256: Option<&str>) -> Self {
+    pub(super) fn of(submission: &Submission, tests_sha256: Option<&str>) -> Self {
         let program = &submission.program;
         let files: Map<String, Json> =
             program.files.iter().map(|file| (file.path.clone(), json!(sha256(&file.content)))).collect();
@@ -145,7 +145,7 @@ impl Subject {
     }
 
     /// Makes the receipt on a submission's result.
-    pub fn receipt(self, execution: &Execution, key: &SigningKey) -> Receipt {
+    pub(super) fn receipt(self, execution: &Execution, key: &SigningKey) -> Receipt {
         let Self(mut payload) = self;
         let Execution { id, verdict, cost, limits, policy, image, .. } = execution;
         let fields = json!({

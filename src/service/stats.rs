@@ -20,7 +20,7 @@ use proofbox_types::ids::KeyId;
 use proofbox_types::status::Status;
 
 /// Value that stands for the others of a label that has too many.
-pub const OTHER: &str = "(other)";
+pub(super) const OTHER: &str = "(other)";
 /// Values of one label that are counted apart, of one owner.
 const MAX_VALUES: usize = 200;
 /// Labels that are counted apart, of one owner.

@@ -12,7 +12,7 @@ pub(super) struct Work(Mutex<Shown>);
 
 impl Work {
     /// Locks the state.
-    pub fn shown(&self) -> MutexGuard<'_, Shown> {
+    pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,7 +19,7 @@ fn guarded(arguments: &[&str]) -> (Server, TempDir) {
 }
 
 /// Makes a key with the command, and gives what it shows.
-pub fn create(data: &Path, arguments: &[&str]) -> String {
+pub(crate) fn create(data: &Path, arguments: &[&str]) -> String {
     let mut command = proofbox(&["keys", "create"]);
     let output = command.args(arguments).env("PROOFBOX_DATA_DIR", data).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -32,7 +32,7 @@ fn revoke(data: &Path, name: &str) {
 }
 
 /// Sends a request with these headers; status, `Retry-After`, body.
-pub async fn send(
+pub(crate) async fn send(
     server: &Server,
     method: &str,
     path: &str,
@@ -60,7 +60,7 @@ async fn run_with(server: &Server, key: &str, request: Value) -> (u16, Option<u6
 }
 
 /// A key that was made a moment ago is known soon.
-pub async fn known(server: &Server, key: &str) {
+pub(crate) async fn known(server: &Server, key: &str) {
     let known = async || {
         let (status, ..) = send(server, "GET", "/v1/runtime", &[("x-api-key", key)], Value::Null).await;
         (status == 200).then_some(())

@@ -16,7 +16,7 @@ fn directory() -> PathBuf {
 }
 
 /// The rows of one file, or `None` with a note where the cases are not at hand.
-pub fn rows(file: &str) -> Option<Vec<Value>> {
+pub(crate) fn rows(file: &str) -> Option<Vec<Value>> {
     let path = directory().join(file).with_extension("jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else {
         eprintln!("{} is not there: its cases are not run (set PROOFBOX_CASES)", path.display());

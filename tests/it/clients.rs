@@ -10,16 +10,16 @@ use crate::harness::Server;
 use crate::tools::{cache, installed, packages, root, succeed};
 
 /// One at a time: each is busy enough by itself.
-pub static TURN: Mutex<()> = Mutex::new(());
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// Points a client of E2B at a server.
-pub fn e2b(command: &mut Command, server: &Server) {
+pub(crate) fn e2b(command: &mut Command, server: &Server) {
     command.env("E2B_API_URL", &server.url).env("E2B_SANDBOX_URL", &server.url).env("E2B_API_KEY", KEY);
     command.env("E2B_VOLUME_API_URL", &server.url);
 }
 
 /// A program of `tests/{folder}`, with the packages that its `requirements.txt` pins, for a client of a server.
-pub fn python(folder: &str, program: &str, server: &Server) -> Command {
+pub(crate) fn python(folder: &str, program: &str, server: &Server) -> Command {
     let source = root().join("tests").join(folder);
     let site = packages(folder, "python3", &source.join("requirements.txt"), &[]);
     let mut command = Command::new("python3");
@@ -29,7 +29,7 @@ pub fn python(folder: &str, program: &str, server: &Server) -> Command {
 }
 
 /// A directory with the packages that `package-lock.json` in `source` pins; settings of npm are in its `.npmrc`.
-pub fn node_packages(name: &str, source: &Path) -> PathBuf {
+pub(crate) fn node_packages(name: &str, source: &Path) -> PathBuf {
     let mut files = vec!["package.json", "package-lock.json", ".npmrc"];
     files.retain(|file| source.join(file).exists());
     let content: Vec<u8> =

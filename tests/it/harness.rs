@@ -51,14 +51,14 @@ fn spawn(command: Command) -> Child {
 }
 
 /// The binary, with these arguments.
-pub fn proofbox(arguments: &[&str]) -> Command {
+pub(crate) fn proofbox(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proofbox"));
     command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
 
 /// A running `proofbox serve`, ended on drop.
-pub struct Server {
+pub(crate) struct Server {
     child: Mutex<Child>,
     pub url: String,
     log: Arc<Mutex<Vec<String>>>,
@@ -68,22 +68,22 @@ pub struct Server {
 
 impl Server {
     /// The server that all tests share.
-    pub fn shared() -> &'static Self {
+    pub(crate) fn shared() -> &'static Self {
         &SHARED
     }
 
     /// A server of its own, with these arguments before `serve`. Builds the image when there is none.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_with(arguments, |_| {})
     }
 
     /// The same; `prepare` gives the process what else it is to have.
-    pub fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
         Self::start_command(proofbox(arguments), prepare)
     }
 
     /// The same with a copy of the binary.
-    pub fn start_binary(binary: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start_binary(binary: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(binary);
         command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
         Self::start_command(command, |_| {})
@@ -117,26 +117,26 @@ impl Server {
     }
 
     /// What it has said so far, line by line.
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().expect("no holder panics").clone()
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.lock().expect("no holder panics").id()
     }
 
     /// Process ids of its workers.
-    pub fn workers(&self) -> Vec<u32> {
+    pub(crate) fn workers(&self) -> Vec<u32> {
         process::children(self.pid())
     }
 
     /// Memory of the front process and its workers, in bytes.
-    pub fn resident_bytes(&self) -> u64 {
+    pub(crate) fn resident_bytes(&self) -> u64 {
         process::resident_bytes(self.pid()) + self.workers().into_iter().map(process::resident_bytes).sum::<u64>()
     }
 
     /// Waits for the server to end by itself.
-    pub async fn ended(&self) -> ExitStatus {
+    pub(crate) async fn ended(&self) -> ExitStatus {
         process::eventually("the server ends", || {
             self.child.lock().expect("no holder panics").try_wait().expect("it is ours")
         })
@@ -144,33 +144,33 @@ impl Server {
     }
 
     /// `POST /v1/execute`; panics unless the answer is 200.
-    pub async fn execute(&self, request: Value) -> Value {
+    pub(crate) async fn execute(&self, request: Value) -> Value {
         self.client().execute(request).await
     }
 
     /// Status code and body.
-    pub async fn post(&self, path: &str, request: &Value) -> (u16, Value) {
+    pub(crate) async fn post(&self, path: &str, request: &Value) -> (u16, Value) {
         self.client().post_bytes(path, request.to_string().into_bytes()).await
     }
 
-    pub async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
+    pub(crate) async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
         self.client().post_bytes(path, body).await
     }
 
-    pub async fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) async fn get(&self, path: &str) -> (u16, String) {
         let response = http().get(format!("{}{path}", self.url)).send().await.expect("the server answers");
         (response.status().as_u16(), response.text().await.expect("the answer is whole"))
     }
 
     /// A member of `/metrics`, named with its labels as it is written there; 0 where it is not.
-    pub async fn metric(&self, name: &str) -> f64 {
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
         let (_, text) = self.get("/metrics").await;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         value.unwrap_or(0.0)
     }
 
     /// A client that keeps its connections; to be used by one test.
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client { http: http(), url: self.url.clone() }
     }
 }
@@ -186,24 +186,24 @@ impl Drop for Server {
 
 /// Connections to one server.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
 }
 
 impl Client {
-    pub async fn execute(&self, request: Value) -> Value {
+    pub(crate) async fn execute(&self, request: Value) -> Value {
         let (status, answer) = self.post_bytes("/v1/execute", request.to_string().into_bytes()).await;
         assert_eq!(status, 200, "{answer}");
         answer
     }
 
-    pub async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
+    pub(crate) async fn post_bytes(&self, path: &str, body: Vec<u8>) -> (u16, Value) {
         self.try_post(path, body).await.expect("the server answers")
     }
 
     /// The same for those who expect the server to go away meanwhile.
-    pub async fn try_execute(&self, request: Value) -> reqwest::Result<(u16, Value)> {
+    pub(crate) async fn try_execute(&self, request: Value) -> reqwest::Result<(u16, Value)> {
         self.try_post("/v1/execute", request.to_string().into_bytes()).await
     }
 
@@ -218,18 +218,18 @@ impl Client {
 }
 
 /// Every test has its own tokio runtime, so connections are not shared between tests.
-pub fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     reqwest::Client::builder().timeout(Duration::from_secs(120)).build().expect("no TLS is asked for")
 }
 
 /// Runs code without tests on the shared server.
-pub async fn run(code: &str) -> Value {
+pub(crate) async fn run(code: &str) -> Value {
     Server::shared().execute(json!({"code": code})).await
 }
 
 /// Asserts that `answer` has what `expected` has. Objects may have more; everything else is equal.
 #[track_caller]
-pub fn assert_shows(answer: &Value, expected: Value) {
+pub(crate) fn assert_shows(answer: &Value, expected: Value) {
     let mut differences = Vec::new();
     compare("", answer, &expected, &mut differences);
     let whole: String = answer.to_string().chars().take(3000).collect();

@@ -12,7 +12,7 @@ use crate::harness::{Server, proofbox};
 use crate::tools::{cache, root, succeed};
 
 /// A cache of its own with a copy of the image that this binary runs.
-pub struct Cache {
+pub(crate) struct Cache {
     pub directory: tempfile::TempDir,
     /// Of the image, with its manifest.
     image: PathBuf,
@@ -20,7 +20,7 @@ pub struct Cache {
     pub compiled: PathBuf,
 }
 
-pub fn copy() -> Cache {
+pub(crate) fn copy() -> Cache {
     // Starting a server makes the image where there is none.
     let _ = Server::shared();
     let output = proofbox(&["runtime", "info", "--json"]).output().expect("the binary was built");
@@ -60,7 +60,7 @@ impl Cache {
 }
 
 /// Changes one bit in the middle of a file; done twice, it is as it was.
-pub fn alter(path: &Path) {
+pub(crate) fn alter(path: &Path) {
     let file = std::fs::File::options().read(true).write(true).open(path).expect("a file");
     let middle = file.metadata().expect("a file").len() / 2;
     let mut byte = [0];

@@ -51,7 +51,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-pub fn document(name: &str) -> String {
+pub(crate) fn document(name: &str) -> String {
     let path = root().join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -66,7 +66,7 @@ fn rows(document: &str, section: &str) -> Vec<Vec<String>> {
 }
 
 /// The table below `section` that begins with the column `first`, by the cell in that column.
-pub fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn table(document: &str, section: &str, first: &str) -> BTreeMap<String, Vec<String>> {
     let rows = rows(document, section);
     let header =
         rows.iter().position(|row| row[0] == first).unwrap_or_else(|| panic!("no table of {first} in {section}"));

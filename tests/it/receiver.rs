@@ -15,14 +15,14 @@ use tokio::net::TcpListener;
 
 /// Requests that have come.
 #[derive(Clone)]
-pub struct Received {
+pub(crate) struct Received {
     requests: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
     /// Number of requests that fail before one is taken.
     failures: usize,
 }
 
 impl Received {
-    pub fn all(&self) -> Vec<(HeaderMap, Bytes)> {
+    pub(crate) fn all(&self) -> Vec<(HeaderMap, Bytes)> {
         self.requests.lock().expect("no holder panics").clone()
     }
 }
@@ -43,7 +43,7 @@ async fn gone() -> StatusCode {
 }
 
 /// Address that it listens on, and what comes to `/take`, `/elsewhere` and `/gone`.
-pub async fn receiver(failures: usize) -> (String, Received) {
+pub(crate) async fn receiver(failures: usize) -> (String, Received) {
     let received = Received { requests: Arc::default(), failures };
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let host = listener.local_addr().expect("an address").to_string();
@@ -57,7 +57,7 @@ pub async fn receiver(failures: usize) -> (String, Received) {
 }
 
 /// Writes the secret that the service signs with, and returns its file.
-pub fn secret_file(data: &Path, key: [u8; 32]) -> String {
+pub(crate) fn secret_file(data: &Path, key: [u8; 32]) -> String {
     let secret = data.join("secret");
     std::fs::write(&secret, format!("whsec_{}\n", BASE64.encode(key))).expect("written");
     secret.to_str().expect("UTF-8").to_owned()

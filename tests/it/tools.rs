@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use sha2::{Digest, Sha256};
 
 /// The repository.
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The cache directory that the service under test has.
-pub fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let given = std::env::var_os("PROOFBOX_CACHE_DIR").map(PathBuf::from);
     given.unwrap_or_else(|| {
         directories::BaseDirs::new().expect("a home directory, or PROOFBOX_CACHE_DIR").cache_dir().join("proofbox")
@@ -19,7 +19,7 @@ pub fn cache() -> PathBuf {
 }
 
 /// Runs to its end; with its last lines where it failed.
-pub fn succeed(what: &str, command: &mut Command) -> String {
+pub(crate) fn succeed(what: &str, command: &mut Command) -> String {
     eprintln!("{what}");
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{what}: {error}"));
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -30,7 +30,7 @@ pub fn succeed(what: &str, command: &mut Command) -> String {
 }
 
 /// A directory for what `content` describes, filled by `fill` when it is not there yet.
-pub fn installed(name: &str, content: &[u8], fill: impl FnOnce(&Path)) -> PathBuf {
+pub(crate) fn installed(name: &str, content: &[u8], fill: impl FnOnce(&Path)) -> PathBuf {
     let hash: String = Sha256::digest(content).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let tools = cache().join("test-tools");
     let place = tools.join(format!("{name}-{hash}"));
@@ -47,7 +47,7 @@ pub fn installed(name: &str, content: &[u8], fill: impl FnOnce(&Path)) -> PathBu
 }
 
 /// What a requirements file pins, for this Python.
-pub fn packages(name: &str, python: &str, requirements: &Path, more: &[&str]) -> PathBuf {
+pub(crate) fn packages(name: &str, python: &str, requirements: &Path, more: &[&str]) -> PathBuf {
     let version =
         succeed("asking for Python's version", Command::new(python).args(["-c", "import sys; print(sys.version)"]));
     let mut content = std::fs::read(requirements).expect("it is in the repository");

@@ -10,7 +10,7 @@ const EXCERPT: usize = 120;
 ///
 /// # Errors
 /// The first difference, in words.
-pub fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String> {
+pub(crate) fn output(expected: &str, got: &str, compare: Compare) -> Result<(), String> {
     match compare {
         Compare::Exact if expected == got => Ok(()),
         Compare::Exact => {

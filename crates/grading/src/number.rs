@@ -10,7 +10,7 @@ const MAX_INT_DIGITS: usize = 400;
 
 /// Python number, for comparison.
 #[derive(Debug)]
-pub enum Number {
+pub(crate) enum Number {
     /// An int, a bool, or a float without a fraction.
     Int(BigInt),
     /// Float that has a fraction, or is not finite.
@@ -21,7 +21,7 @@ pub enum Number {
 
 /// Distance at which two numbers still count as equal: `atol + rtol * abs(expected)`.
 #[derive(Clone, Copy, Debug)]
-pub struct Tolerance {
+pub(crate) struct Tolerance {
     /// Relative tolerance: finite, and not negative.
     pub rtol: f64,
     /// Absolute tolerance, finite and at least 0.
@@ -30,7 +30,7 @@ pub struct Tolerance {
 
 impl Number {
     /// Reads a value; `None` unless it is a number.
-    pub fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn of(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Bool(v) => Self::Int(i64::from(*v).into()),
             Value::Int(v) => Self::Int((*v).into()),
@@ -45,7 +45,7 @@ impl Number {
 
     /// Reads a word of an output: an int or a float as Python and C write them, `nan` and `inf` in any case included.
     /// A decimal beyond the range of floats is `None`: rounded to infinity, it would equal what it is not.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
         if unsigned.bytes().all(|digit| digit.is_ascii_digit()) {
             let fits = (1..=MAX_INT_DIGITS).contains(&unsigned.len());
@@ -61,7 +61,7 @@ impl Number {
     }
 
     /// Compares as Python does, but for NaN, which equals NaN.
-    pub fn equals(&self, other: &Self) -> bool {
+    pub(crate) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a == b,
             (Self::Float(a), Self::Float(b)) => same_float(*a, *b),
@@ -72,7 +72,7 @@ impl Number {
 
     /// Compares as NumPy's `allclose` does, with `self` what is expected. An infinity, and an int too large for a
     /// float, is close to nothing but itself.
-    pub fn is_close(&self, got: &Self, Tolerance { rtol, atol }: Tolerance) -> bool {
+    pub(crate) fn is_close(&self, got: &Self, Tolerance { rtol, atol }: Tolerance) -> bool {
         if self.equals(got) {
             return true;
         }
@@ -99,7 +99,7 @@ impl Number {
 
 /// Decimal number as Python's `Decimal` reads it, with all its digits. NaN is none: it equals nothing.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Decimal {
+pub(crate) enum Decimal {
     /// Digits without zeros at either end, and the exponent of the last one. Zero has no digits and the exponent 0.
     Finite {
         is_negative: bool,
@@ -113,7 +113,7 @@ pub enum Decimal {
 
 impl Decimal {
     /// Reads a word.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         let is_negative = word.starts_with('-');
         let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
         if ["inf", "infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name)) {

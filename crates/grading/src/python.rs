@@ -149,7 +149,7 @@ fn not_run(name: String) -> CaseResult {
 }
 
 /// An exception in one line.
-pub fn message(error: &ErrorReport) -> String {
+pub(crate) fn message(error: &ErrorReport) -> String {
     match (error.type_name.as_str(), error.message.as_str()) {
         ("", message) => message.to_owned(),
         (name, "") => name.to_owned(),

@@ -11,7 +11,7 @@ use crate::sections::Sections;
 const AT_ONCE: usize = 150;
 
 /// Direct calls, by index among the functions that are defined.
-pub struct CallGraph {
+pub(crate) struct CallGraph {
     /// Functions that each function calls.
     calls: Vec<BTreeSet<usize>>,
     /// Functions that are charged at their entry: without them there is no cycle.
@@ -20,7 +20,7 @@ pub struct CallGraph {
 
 impl CallGraph {
     /// Reads the calls of a module, and cuts their cycles.
-    pub fn of(sections: &Sections<'_>) -> Result<Self, Error> {
+    pub(crate) fn of(sections: &Sections<'_>) -> Result<Self, Error> {
         let calls = sections.bodies.iter().map(|body| {
             let mut callees = BTreeSet::new();
             for operator in body.get_operators_reader()? {
@@ -41,12 +41,12 @@ impl CallGraph {
     }
 
     /// Number of functions.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
 
     /// Returns whether a function must be charged at its entry.
-    pub fn is_cut(&self, function: usize) -> bool {
+    pub(crate) fn is_cut(&self, function: usize) -> bool {
         self.cut[function]
     }
 
@@ -54,7 +54,7 @@ impl CallGraph {
     ///
     /// # Panics
     /// Panics when there is a cycle that is not cut: [`CallGraph::of`] leaves none.
-    pub fn callees_first(&self) -> Vec<usize> {
+    pub(crate) fn callees_first(&self) -> Vec<usize> {
         let (cut, free): (Vec<usize>, Vec<usize>) = (0..self.len()).partition(|&function| self.cut[function]);
         let mut order = Vec::with_capacity(self.len());
         for component in self.components(&free) {

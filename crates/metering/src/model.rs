@@ -28,11 +28,11 @@ const MAX_THROUGH: u64 = 4096;
 /// which prepare modules, have such paths.
 const MAX_STRAIGHT: u64 = MAX_UNCHARGED / 2;
 /// Cost of such a charge: what is carried out is paid for at the entry.
-pub const STRAIGHT: u64 = 1;
+pub(crate) const STRAIGHT: u64 = 1;
 
 /// Charges of one function.
 #[derive(Clone, Debug, Default)]
-pub struct FunctionPlan {
+pub(crate) struct FunctionPlan {
     /// Cost of the charge at the entry, where there is one.
     pub entry: Option<u64>,
     /// Costs of the charges at loop heads, in the order of the loops.
@@ -43,7 +43,7 @@ pub struct FunctionPlan {
 
 /// Charges of a module.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Charges of each function that is defined.
     pub functions: Vec<FunctionPlan>,
     /// Cost of an indirect call.
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 /// Number of operators that an operator counts for: what only structures the code counts for none.
-pub fn operators(operator: &Operator<'_>) -> u64 {
+pub(crate) fn operators(operator: &Operator<'_>) -> u64 {
     match operator {
         Operator::Nop
         | Operator::Drop
@@ -68,7 +68,7 @@ pub fn operators(operator: &Operator<'_>) -> u64 {
 }
 
 /// Plans the charges of a module.
-pub fn plan(sections: &Sections<'_>, graph: &CallGraph) -> Result<Plan, Error> {
+pub(crate) fn plan(sections: &Sections<'_>, graph: &CallGraph) -> Result<Plan, Error> {
     let mut summaries: Vec<Option<Summary>> = vec![None; graph.len()];
     let mut functions = vec![FunctionPlan::default(); graph.len()];
     let mut longest_uncharged = 0;

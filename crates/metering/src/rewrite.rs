@@ -21,7 +21,11 @@ const BULK_BYTES_LOG2: i32 = 3;
 const MAX_SMALL_BULK: i32 = 4096;
 
 /// Writes a module with the charges of a plan, and with what a profile says of its branches.
-pub fn rewrite(sections: &Sections<'_>, plan: &Plan, profile: &BranchProfile) -> Result<(Vec<u8>, Report), Error> {
+pub(crate) fn rewrite(
+    sections: &Sections<'_>,
+    plan: &Plan,
+    profile: &BranchProfile,
+) -> Result<(Vec<u8>, Report), Error> {
     let order = order(sections, profile)?;
     let mut places = vec![0; order.len()];
     for (place, &function) in (0..).zip(&order) {

@@ -9,7 +9,7 @@ use wasmparser::{
 use crate::{COUNTER, Error, PAUSE};
 
 /// A module, section by section.
-pub struct Sections<'a> {
+pub(crate) struct Sections<'a> {
     /// Types.
     pub types: Option<TypeSectionReader<'a>>,
     /// Imports.
@@ -44,7 +44,7 @@ pub struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// Reads a module that is to be metered.
-    pub fn read(module: &'a [u8]) -> Result<Self, Error> {
+    pub(crate) fn read(module: &'a [u8]) -> Result<Self, Error> {
         let sections = Self::read_metered(module)?;
         sections.refuse_own_names()?;
         sections.refuse_large_memories()?;
@@ -52,7 +52,7 @@ impl<'a> Sections<'a> {
     }
 
     /// Reads a module that may have a counter already.
-    pub fn read_metered(module: &'a [u8]) -> Result<Self, Error> {
+    pub(crate) fn read_metered(module: &'a [u8]) -> Result<Self, Error> {
         let mut sections = Self::empty();
         for payload in Parser::new(0).parse_all(module) {
             sections.take(payload?)?;
@@ -135,7 +135,7 @@ impl<'a> Sections<'a> {
     }
 
     /// Number of parameters of each function that is defined.
-    pub fn parameters(&self) -> Result<Vec<u32>, Error> {
+    pub(crate) fn parameters(&self) -> Result<Vec<u32>, Error> {
         let mut types = Vec::new();
         for kind in self.types.clone().into_iter().flat_map(TypeSectionReader::into_iter_err_on_gc_types) {
             types.push(u32::try_from(kind?.params().len()).unwrap_or(u32::MAX));
@@ -158,12 +158,12 @@ impl<'a> Sections<'a> {
     }
 
     /// Number of globals, and so the index of the next one.
-    pub fn globals(&self) -> u32 {
+    pub(crate) fn globals(&self) -> u32 {
         self.imported_globals + self.globals.as_ref().map_or(0, GlobalSectionReader::count)
     }
 
     /// Index of an exported global.
-    pub fn exported_global(&self, name: &str) -> Result<Option<u32>, Error> {
+    pub(crate) fn exported_global(&self, name: &str) -> Result<Option<u32>, Error> {
         for export in self.exports.clone().into_iter().flatten() {
             let export = export?;
             if export.name == name && export.kind == ExternalKind::Global {

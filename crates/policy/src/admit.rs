@@ -47,7 +47,7 @@ pub enum Refusal {
 }
 
 /// A file of packs, and the pack in it or what is wrong with it.
-pub type Checked = (PathBuf, Result<Pack, PackError>);
+pub(crate) type Checked = (PathBuf, Result<Pack, PackError>);
 
 /// The packs of one service.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 const MAX_EXCERPT: usize = 120;
 
 /// Locator of positions in a source, in the units of people: lines, columns, characters.
-pub struct SourceLocator<'a> {
+pub(crate) struct SourceLocator<'a> {
     source: &'a str,
     ascii: bool,
     /// Byte at which each line begins; made when it is first asked for.
@@ -17,7 +17,7 @@ pub struct SourceLocator<'a> {
 }
 
 /// Range of a source in the units of people.
-pub struct SourceLocation {
+pub(crate) struct SourceLocation {
     /// Line number, counted from 1.
     pub line: usize,
     /// Column in characters, counted from 0.
@@ -32,17 +32,17 @@ pub struct SourceLocation {
 
 impl<'a> SourceLocator<'a> {
     /// Prepares the locator for a source.
-    pub fn new(source: &'a str) -> Self {
+    pub(crate) fn new(source: &'a str) -> Self {
         Self { source, ascii: source.is_ascii(), lines: Vec::new(), characters: Vec::new(), masked: Vec::new() }
     }
 
     /// Masks a range in all excerpts from now on.
-    pub fn mask(&mut self, range: Range<usize>) {
+    pub(crate) fn mask(&mut self, range: Range<usize>) {
         self.masked.push(range);
     }
 
     /// Locates a range of bytes.
-    pub fn locate(&mut self, range: Range<usize>) -> SourceLocation {
+    pub(crate) fn locate(&mut self, range: Range<usize>) -> SourceLocation {
         if self.lines.is_empty() {
             self.index();
         }
@@ -101,7 +101,7 @@ impl<'a> SourceLocator<'a> {
 }
 
 /// A text of at most so many characters, with what can't be seen escaped.
-pub fn shown(text: &str, most: usize) -> String {
+pub(crate) fn shown(text: &str, most: usize) -> String {
     let mut made = String::new();
     for (count, char) in text.chars().enumerate() {
         if count >= most {

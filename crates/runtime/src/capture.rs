@@ -6,7 +6,7 @@ use proofbox_types::outcome::Captured;
 
 /// Keeps the first and the last bytes of a stream, `limit` in all.
 #[derive(Debug)]
-pub struct Capture {
+pub(crate) struct Capture {
     limit: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -15,12 +15,12 @@ pub struct Capture {
 
 impl Capture {
     /// Keeps at most `limit` bytes.
-    pub fn new(limit: u64) -> Self {
+    pub(crate) fn new(limit: u64) -> Self {
         Self { limit: usize::try_from(limit).unwrap_or(usize::MAX), head: Vec::new(), tail: VecDeque::new(), total: 0 }
     }
 
     /// Takes what the guest wrote.
-    pub fn write(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         // Until the limit is met everything goes to the head, so that short output is never cut.
         let room = self.limit - self.head.len().min(self.limit);
@@ -45,12 +45,12 @@ impl Capture {
     }
 
     /// Bytes written so far, kept or not.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// Returns the captured bytes and their total.
-    pub fn finish(self) -> Captured {
+    pub(crate) fn finish(self) -> Captured {
         Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
     }
 }

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Preview 1's clock numbers.
-pub const REALTIME: u32 = 0;
+pub(crate) const REALTIME: u32 = 0;
 const PROCESS_CPU: u32 = 2;
 const THREAD_CPU: u32 = 3;
 
 /// The clocks of one guest.
 #[derive(Debug)]
-pub enum Clock {
+pub(crate) enum Clock {
     /// Clocks of the machine itself.
     Real {
         /// Time at which the guest was made.
@@ -30,23 +30,23 @@ pub enum Clock {
 
 impl Clock {
     /// The machine's, its monotonic clock at its beginning.
-    pub fn real() -> Self {
+    pub(crate) fn real() -> Self {
         Self::real_since(Duration::ZERO)
     }
 
     /// The machine's, its monotonic clock at `uptime`.
-    pub fn real_since(uptime: Duration) -> Self {
+    pub(crate) fn real_since(uptime: Duration) -> Self {
         Self::Real { started: Instant::now(), before: uptime, slept: Duration::ZERO }
     }
 
     /// Adds time in which the guest slept: it is none of its CPU time.
-    pub fn count_sleep(&mut self, duration: Duration) {
+    pub(crate) fn count_sleep(&mut self, duration: Duration) {
         let (Self::Real { slept, .. } | Self::Virtual { slept, .. }) = self;
         *slept = slept.saturating_add(duration);
     }
 
     /// Returns the monotonic clock; without the fuel that counts as time on a virtual one.
-    pub fn uptime(&self) -> Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         match self {
             Self::Real { started, before, .. } => *before + started.elapsed(),
             Self::Virtual { slept, .. } => *slept,
@@ -54,7 +54,7 @@ impl Clock {
     }
 
     /// The time on clock `id` in nanoseconds, when `fuel_used` has been used.
-    pub fn now(&self, id: u32, fuel_used: u64) -> u64 {
+    pub(crate) fn now(&self, id: u32, fuel_used: u64) -> u64 {
         let is_cpu_time = matches!(id, PROCESS_CPU | THREAD_CPU);
         match self {
             Self::Real { slept, .. } if is_cpu_time => nanoseconds(self.uptime().saturating_sub(*slept)),

@@ -25,7 +25,7 @@ const INSTANCE_BYTES: usize = 2 * MIB;
 
 /// Sizes of the pool of one worker.
 #[derive(Clone, Copy, Debug)]
-pub struct PoolSize {
+pub(crate) struct PoolSize {
     /// Interpreters alive at once, of all images.
     pub slots: u32,
     /// Largest linear memory that any policy allows, in bytes.
@@ -55,7 +55,7 @@ fn config() -> Config {
 ///
 /// # Errors
 /// Returns an error when wasmtime can't run on this machine.
-pub fn for_building() -> wasmtime::Result<Engine> {
+pub(crate) fn for_building() -> wasmtime::Result<Engine> {
     Engine::new(&config())
 }
 
@@ -63,7 +63,7 @@ pub fn for_building() -> wasmtime::Result<Engine> {
 ///
 /// # Errors
 /// Returns an error when wasmtime can't run on this machine, or the address space for the pool can't be had.
-pub fn pooled(size: PoolSize) -> wasmtime::Result<Engine> {
+pub(crate) fn pooled(size: PoolSize) -> wasmtime::Result<Engine> {
     let with = |pool: PoolingAllocationConfig| {
         let mut config = config();
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));

@@ -5,7 +5,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// Source of random bytes.
 #[derive(Debug)]
-pub enum Entropy {
+pub(crate) enum Entropy {
     /// The kernel's random numbers.
     Host,
     /// A generator of which every byte follows from its seed.
@@ -14,7 +14,7 @@ pub enum Entropy {
 
 impl Entropy {
     /// The kernel's, without a seed.
-    pub fn new(seed: Option<u64>) -> Self {
+    pub(crate) fn new(seed: Option<u64>) -> Self {
         seed.map_or(Self::Host, |seed| Self::Seeded(Box::new(ChaCha12Rng::seed_from_u64(seed))))
     }
 
@@ -22,7 +22,7 @@ impl Entropy {
     ///
     /// # Errors
     /// Returns an error when the kernel has none to give.
-    pub fn fill(&mut self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         match self {
             Self::Host => getrandom::fill(bytes),
             Self::Seeded(generator) => {

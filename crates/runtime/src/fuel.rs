@@ -13,7 +13,7 @@ use super::state::HostState;
 ///
 /// # Errors
 /// Returns an error when the guest is not metered.
-pub fn connect(mut store: impl AsContextMut<Data = HostState>, instance: Instance) -> wasmtime::Result<()> {
+pub(crate) fn connect(mut store: impl AsContextMut<Data = HostState>, instance: Instance) -> wasmtime::Result<()> {
     let counter = instance.get_global(&mut store, COUNTER);
     let counter = counter.ok_or_else(|| wasmtime::Error::msg("the image is not metered: make it again"))?;
     let mut context = store.as_context_mut();
@@ -27,7 +27,7 @@ pub fn connect(mut store: impl AsContextMut<Data = HostState>, instance: Instanc
 ///
 /// # Errors
 /// Returns an error when the counter can't be set.
-pub fn grant(mut store: impl AsContextMut<Data = HostState>, fuel: u64) -> wasmtime::Result<()> {
+pub(crate) fn grant(mut store: impl AsContextMut<Data = HostState>, fuel: u64) -> wasmtime::Result<()> {
     store.as_context_mut().data_mut().fuel.granted = fuel;
     set_left(store, fuel)
 }
@@ -36,13 +36,17 @@ pub fn grant(mut store: impl AsContextMut<Data = HostState>, fuel: u64) -> wasmt
 ///
 /// # Errors
 /// Returns an error when the counter can't be set.
-pub fn grant_in_slices(mut store: impl AsContextMut<Data = HostState>, fuel: u64, slice: u64) -> wasmtime::Result<()> {
+pub(crate) fn grant_in_slices(
+    mut store: impl AsContextMut<Data = HostState>,
+    fuel: u64,
+    slice: u64,
+) -> wasmtime::Result<()> {
     store.as_context_mut().data_mut().fuel.slice = slice.clamp(1, TIME_SLICE);
     grant(store, fuel)
 }
 
 /// Returns the fuel that the guest has left.
-pub fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
+pub(crate) fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
     let mut context = store.as_context_mut();
     let FuelMeter { counter, reserve, .. } = context.data().fuel;
     match counter.map(|counter| counter.get(&mut context)) {
@@ -53,7 +57,7 @@ pub fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
 }
 
 /// Returns the fuel that the guest has used of its grant.
-pub fn used(mut store: impl AsContextMut<Data = HostState>) -> u64 {
+pub(crate) fn used(mut store: impl AsContextMut<Data = HostState>) -> u64 {
     let left = left(&mut store);
     store.as_context().data().fuel.granted.saturating_sub(left)
 }
@@ -62,7 +66,7 @@ pub fn used(mut store: impl AsContextMut<Data = HostState>) -> u64 {
 ///
 /// # Errors
 /// Returns `OutOfFuel` when the guest can't pay, as a pause does.
-pub fn charge(mut store: impl AsContextMut<Data = HostState>, price: u64) -> wasmtime::Result<()> {
+pub(crate) fn charge(mut store: impl AsContextMut<Data = HostState>, price: u64) -> wasmtime::Result<()> {
     let rest = left(&mut store).saturating_sub(price);
     set_left(store, rest)?;
     if rest == 0 { Err(Trap::OutOfFuel.into()) } else { Ok(()) }

@@ -7,7 +7,7 @@ pub(super) const TIME_SLICE: u64 = 10_000_000;
 
 /// Fuel of one guest.
 #[derive(Debug)]
-pub struct FuelMeter {
+pub(crate) struct FuelMeter {
     /// Global that the guest counts in; none while an image is made, which nobody meters.
     pub(super) counter: Option<Global>,
     /// Fuel that the guest was granted.
@@ -20,7 +20,7 @@ pub struct FuelMeter {
 
 impl FuelMeter {
     /// Makes the meter of a guest that is granted so much.
-    pub fn new(granted: u64) -> Self {
+    pub(crate) fn new(granted: u64) -> Self {
         Self { counter: None, granted, reserve: granted, slice: TIME_SLICE }
     }
 }

@@ -30,7 +30,7 @@ impl FuelSpent {
 }
 
 /// Store of a guest whose fuel is counted also when it is dropped in the midst of its work.
-pub struct FuelledStore<'a, const N: usize> {
+pub(crate) struct FuelledStore<'a, const N: usize> {
     store: Option<Store<HostState>>,
     granted: u64,
     meters: [&'a AtomicU64; N],
@@ -38,17 +38,17 @@ pub struct FuelledStore<'a, const N: usize> {
 
 impl<'a, const N: usize> FuelledStore<'a, N> {
     /// The guest's fuel is added to each of the meters; it has `granted`.
-    pub fn new(store: Store<HostState>, granted: u64, meters: [&'a AtomicU64; N]) -> Self {
+    pub(crate) fn new(store: Store<HostState>, granted: u64, meters: [&'a AtomicU64; N]) -> Self {
         Self { store: Some(store), granted, meters }
     }
 
     /// The store itself.
-    pub fn store(&mut self) -> &mut Store<HostState> {
+    pub(crate) fn store(&mut self) -> &mut Store<HostState> {
         self.store.as_mut().expect("it goes with `self`")
     }
 
     /// Counts what was used, and returns it. Once: what the host does afterwards in the guest's name is not the guest's.
-    pub fn count(&mut self) -> u64 {
+    pub(crate) fn count(&mut self) -> u64 {
         let granted = std::mem::take(&mut self.granted);
         let used = fuel::used(self.store()).min(granted);
         for meter in self.meters {
@@ -58,7 +58,7 @@ impl<'a, const N: usize> FuelledStore<'a, N> {
     }
 
     /// Ends the guest, and returns its state.
-    pub fn into_state(mut self) -> HostState {
+    pub(crate) fn into_state(mut self) -> HostState {
         self.count();
         self.store.take().expect("it goes with `self`").into_data()
     }

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const BYTES_PER_FUEL: u64 = 8;
 /// Bytes moved between two yields: about a millisecond, like a time slice of compiled code. Larger calls are carried
 /// out in parts of this size.
-pub const BYTES_A_TIME_SLICE: u32 = 4 << 20;
+pub(crate) const BYTES_A_TIME_SLICE: u32 = 4 << 20;
 /// Time spent in calls that are slow without moving many bytes (long paths, large directories) between two yields.
 const TIME_SLICE: Duration = Duration::from_millis(1);
 
 /// What a guest owes for work done in its name.
-pub enum Due {
+pub(crate) enum Due {
     /// Nothing yet.
     Nothing,
     /// A yield.
@@ -25,24 +25,24 @@ pub enum Due {
 
 /// Work of host calls since the last yield on its account.
 #[derive(Debug, Default)]
-pub struct HostWork {
+pub(crate) struct HostWork {
     bytes: u64,
     time: Duration,
 }
 
 impl HostWork {
     /// Counts bytes that were copied or zeroed.
-    pub fn count_bytes(&mut self, bytes: usize) {
+    pub(crate) fn count_bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
     /// Counts the time since `began`. It leads to yields, never to fuel: that depends on nothing but the program.
-    pub fn count_time(&mut self, began: Instant) {
+    pub(crate) fn count_time(&mut self, began: Instant) {
         self.time = self.time.saturating_add(began.elapsed());
     }
 
     /// Takes what is due for the bytes and the time counted so far.
-    pub fn take_due(&mut self) -> Due {
+    pub(crate) fn take_due(&mut self) -> Due {
         if self.bytes >= u64::from(BYTES_A_TIME_SLICE) {
             Due::Fuel(std::mem::take(&mut self.bytes) / BYTES_PER_FUEL)
         } else if self.time < TIME_SLICE {
@@ -53,7 +53,7 @@ impl HostWork {
     }
 
     /// Forgets the time: the guest yields.
-    pub fn forget_time(&mut self) {
+    pub(crate) fn forget_time(&mut self) {
         self.time = Duration::ZERO;
     }
 }

@@ -4,7 +4,7 @@ use wasmtime::ResourceLimiter;
 
 /// Watches the growth of one guest's linear memory.
 #[derive(Debug)]
-pub struct MemoryLimiter {
+pub(crate) struct MemoryLimiter {
     limit: usize,
     /// Bytes of every size that are not counted.
     uncounted: usize,
@@ -14,37 +14,37 @@ pub struct MemoryLimiter {
 
 impl MemoryLimiter {
     /// Makes a limiter that allows `limit` bytes.
-    pub fn new(limit: u64) -> Self {
+    pub(crate) fn new(limit: u64) -> Self {
         Self { limit: usize::try_from(limit).unwrap_or(usize::MAX), uncounted: 0, peak: 0, refused: false }
     }
 
     /// Leaves the first `bytes` of the memory uncounted: what an image has beyond the default one.
-    pub fn leave_uncounted(&mut self, bytes: u64) {
+    pub(crate) fn leave_uncounted(&mut self, bytes: u64) {
         self.uncounted = usize::try_from(bytes).unwrap_or(usize::MAX);
     }
 
     /// Notes the size that the image has itself.
-    pub fn started_with(&mut self, bytes: usize) {
+    pub(crate) fn started_with(&mut self, bytes: usize) {
         self.peak = self.peak.max(bytes.saturating_sub(self.uncounted));
     }
 
     /// The largest size so far, in bytes that count.
-    pub fn peak(&self) -> usize {
+    pub(crate) fn peak(&self) -> usize {
         self.peak
     }
 
     /// Returns the limit, in bytes.
-    pub fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         self.limit as u64
     }
 
     /// Forgets refused growth of the last call: another call begins.
-    pub fn forget_refusals(&mut self) {
+    pub(crate) fn forget_refusals(&mut self) {
         self.refused = false;
     }
 
     /// Returns whether growth was refused.
-    pub fn refused(&self) -> bool {
+    pub(crate) fn refused(&self) -> bool {
         self.refused
     }
 }

@@ -78,7 +78,7 @@ impl Mapped {
     ///
     /// # Errors
     /// Returns an error when it can't be opened.
-    pub fn open(path: &Path) -> wasmtime::Result<Self> {
+    pub(crate) fn open(path: &Path) -> wasmtime::Result<Self> {
         let unread = |error| wasmtime::Error::msg(format!("reading the packages {}: {error}", path.display()));
         let open = File::open(path).map_err(unread)?;
         // SAFETY: nobody writes to the file while it is mapped. It lies in the user's own cache directory, where
@@ -92,7 +92,7 @@ impl Mapped {
     ///
     /// # Errors
     /// Returns an error when it is no packages file.
-    pub fn files(&self) -> wasmtime::Result<Files> {
+    pub(crate) fn files(&self) -> wasmtime::Result<Files> {
         parsed(&self.content).map_err(|what| damaged(&self.path, what))
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Resident {
 
 impl Resident {
     /// Computes the pages of a machine on which short runs leave these mapped.
-    pub fn of(runs: &[Mapped]) -> Self {
+    pub(crate) fn of(runs: &[Mapped]) -> Self {
         let written = joined(runs.iter().flat_map(|mapped| mapped.own.iter().cloned()).collect());
         let predirtied_pages = gaps(&written);
         let filled = predirtied_pages.iter().map(|page| *page..page + 1);
@@ -56,7 +56,7 @@ impl Resident {
     }
 
     /// Releases the pages that each run writes to, but that are too many regions to stay. The guest must not go on.
-    pub fn give_back_known(&self, memory: &mut [u8]) {
+    pub(crate) fn give_back_known(&self, memory: &mut [u8]) {
         for range in &self.returned {
             release(memory, range.clone());
         }
@@ -64,7 +64,7 @@ impl Resident {
 
     /// Releases all other pages that a guest has written to, and those that it has read where they are many. Its memory
     /// is then the image's but for the resident pages: the guest must not go on.
-    pub fn give_back(&self, memory: &mut [u8]) {
+    pub(crate) fn give_back(&self, memory: &mut [u8]) {
         let Ok(mapped) = pagemap::mapped_pages(memory.as_ptr(), memory.len()) else { return };
         let pages = memory.len() / pagemap::PAGE;
         let others = match mapped.shared > self.max_shared {

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 /// Bytes of a page, here and in a checkpoint.
-pub const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 /// Number of pages looked at between two yields.
-pub const PAGES_AT_ONCE: usize = 2048;
+pub(crate) const PAGES_AT_ONCE: usize = 2048;
 
 /// `struct pm_scan_arg` of `linux/fs.h`.
 #[repr(C)]
@@ -51,7 +51,7 @@ const IS_ZERO_PAGE: u64 = 1 << 5;
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
 /// Returns a page of a memory; where it ends before that, one of zeros, as it would have grown by.
-pub fn page_of(memory: &[u8], page: usize) -> &[u8] {
+pub(crate) fn page_of(memory: &[u8], page: usize) -> &[u8] {
     memory.get(page * PAGE..(page + 1) * PAGE).unwrap_or(&ZEROS)
 }
 
@@ -60,7 +60,7 @@ const REGIONS: usize = 512;
 
 /// Pages of a guest's memory that are mapped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mapped {
+pub(crate) struct Mapped {
     /// The guest's own, as ranges of page numbers.
     pub own: Vec<Range<usize>>,
     /// Number of those that are the image's.
@@ -71,7 +71,7 @@ pub struct Mapped {
 ///
 /// # Errors
 /// Returns an error when the kernel does not tell: there is no `/proc`.
-pub fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
+pub(crate) fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
     let pagemap = pagemap()?;
     match scan(pagemap, base as u64, bytes as u64) {
         // Before Linux 6.7.
@@ -86,7 +86,7 @@ pub fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
 ///
 /// # Errors
 /// Returns an error when there is no `/proc`.
-pub fn pagemap() -> io::Result<&'static File> {
+pub(crate) fn pagemap() -> io::Result<&'static File> {
     static PAGEMAP: OnceLock<File> = OnceLock::new();
     match PAGEMAP.get() {
         Some(file) => Ok(file),

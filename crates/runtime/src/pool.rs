@@ -126,7 +126,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Image that guests can be made of.
-pub struct LoadedImage {
+pub(crate) struct LoadedImage {
     pub(super) module: Arc<LoadedModule>,
     /// File with its packages, which stays open: a worker can open none.
     packages: Option<packages::Mapped>,
@@ -442,7 +442,7 @@ pub(super) struct Pristine {
 
 impl Pristine {
     /// Calls `read` with the memory.
-    pub fn with_memory<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
+    pub(crate) fn with_memory<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         let store = self.store.lock().expect("no holder panics");
         read(self.memory.data(&*store))
     }

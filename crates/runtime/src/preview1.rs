@@ -22,7 +22,7 @@ use super::time_slice::{self, settle, yield_time_slice};
 use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
 /// Module of the calls of preview 1.
-pub const WASI: &str = "wasi_snapshot_preview1";
+pub(crate) const WASI: &str = "wasi_snapshot_preview1";
 
 /// Sizes and offsets of `subscription` and `event`, and the tag of a clock, as the witx has them.
 const SUBSCRIPTION: usize = 48;
@@ -37,14 +37,14 @@ const CLOCKS: u32 = 3;
 const RANDOM_AT_ONCE: usize = 256 << 10;
 
 /// Gives the linker everything that the image imports.
-pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     p1::add_to_linker_async(linker, |state: &mut HostState| &mut state.wasi)?;
     linker.allow_shadowing(true);
     add_own(linker)
 }
 
 /// Gives the linker what is not wasmtime-wasi's.
-pub fn add_own(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+pub(crate) fn add_own(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     add_descriptor_calls(linker)?;
     add_path_calls(linker)?;
     // As in POSIX, of any number the lowest 8 bits.

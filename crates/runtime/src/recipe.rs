@@ -14,7 +14,7 @@ use proofbox_metering::BranchProfile;
 use sha2::{Digest, Sha256};
 
 /// The interpreter that is built where none is named.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// Path of the profile of branches in the recipe.
 const BRANCHES: &str = "profile/branches.zst";
@@ -49,7 +49,7 @@ pub enum RecipeError {
 }
 
 /// Identifies everything that an interpreter is built from: the recipe, and which of its interpreters it is.
-pub fn hash(interpreter: &str) -> String {
+pub(crate) fn hash(interpreter: &str) -> String {
     static HASH: LazyLock<String> = LazyLock::new(|| {
         let mut files = Vec::new();
         collect(&RECIPE, &mut files);
@@ -67,7 +67,7 @@ pub fn hash(interpreter: &str) -> String {
 }
 
 /// The profile of branches (`profile/README.md`) as it is in the recipe, compressed; empty, where there is none.
-pub fn branches() -> &'static [u8] {
+pub(crate) fn branches() -> &'static [u8] {
     RECIPE.get_file(BRANCHES).map_or(&[], include_dir::File::contents)
 }
 
@@ -75,7 +75,7 @@ pub fn branches() -> &'static [u8] {
 ///
 /// # Errors
 /// Returns an error when the profile in the recipe is damaged.
-pub fn branch_profile() -> Result<BranchProfile, String> {
+pub(crate) fn branch_profile() -> Result<BranchProfile, String> {
     unpack_branches(branches())
 }
 
@@ -88,7 +88,7 @@ fn unpack_branches(packed: &[u8]) -> Result<BranchProfile, String> {
 }
 
 /// Names of the interpreters that can be built, the default one first.
-pub fn interpreters() -> &'static [String] {
+pub(crate) fn interpreters() -> &'static [String] {
     static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let runtime = toml_of("runtime.toml");
         let names = runtime.get("interpreter").and_then(|value| value.as_table()).map(|table| table.keys().cloned());
@@ -99,7 +99,7 @@ pub fn interpreters() -> &'static [String] {
 }
 
 /// Names of the modules at the top that an interpreter's own libraries have.
-pub fn modules_of(interpreter: &str) -> Vec<String> {
+pub(crate) fn modules_of(interpreter: &str) -> Vec<String> {
     let runtime = toml_of("runtime.toml");
     let listed = runtime.get("interpreter").and_then(|all| all.get(interpreter)?.get("extensions")?.as_array());
     let libraries = listed.into_iter().flatten().filter_map(|name| name.as_str());
@@ -134,7 +134,7 @@ fn toml_of(path: &str) -> toml::Table {
 }
 
 /// Returns bytes as lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -150,7 +150,7 @@ fn collect(dir: &'static Dir<'static>, files: &mut Vec<(&'static Path, &'static 
 }
 
 /// The value of `key` in the recipe's `runtime.toml`, below `[python]`.
-pub fn python_version() -> String {
+pub(crate) fn python_version() -> String {
     toml_of("runtime.toml")
         .get("python")
         .and_then(|python| python.get("version"))
@@ -164,7 +164,7 @@ pub fn python_version() -> String {
 ///
 /// # Errors
 /// Returns an error when a prerequisite is missing or a step fails; finished steps are kept.
-pub fn build(interpreter: &str, reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
+pub(crate) fn build(interpreter: &str, reactor: &Path, work: &Path, sources: Option<&Path>) -> Result<(), RecipeError> {
     let mut arguments = vec![OsStr::new("--out"), reactor.as_os_str(), OsStr::new("--work"), work.as_os_str()];
     arguments.extend([OsStr::new("--interpreter"), OsStr::new(interpreter)]);
     if let Some(sources) = sources {
@@ -183,7 +183,7 @@ pub fn build(interpreter: &str, reactor: &Path, work: &Path, sources: Option<&Pa
 ///
 /// # Errors
 /// Returns an error when one can't be had, or has native code.
-pub fn collect_packages(
+pub(crate) fn collect_packages(
     out: &Path,
     work: &Path,
     included: &BTreeMap<String, String>,

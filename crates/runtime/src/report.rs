@@ -27,7 +27,7 @@ const MAX_COUNT: u64 = (1 << 53) - 1;
 const FRAMES: usize = 64;
 
 /// Attempt reported by the guest's own Python (an honest guest's word: nothing depends on it).
-pub struct ReportedAttempt {
+pub(crate) struct ReportedAttempt {
     /// Kind of thing that was tried.
     pub kind: AttemptKind,
     /// Operation that was tried with it.
@@ -49,7 +49,7 @@ impl ReportedAttempt {
 }
 
 /// Effect of a message beyond the report.
-pub enum ReportEffect {
+pub(crate) enum ReportEffect {
     /// Nothing: it is in the report.
     Nothing,
     /// The snippet begins to run.
@@ -60,7 +60,7 @@ pub enum ReportEffect {
 
 /// Collects what one guest reports.
 #[derive(Debug, Default)]
-pub struct Reporter {
+pub(crate) struct Reporter {
     report: Report,
     bytes: usize,
     messages: usize,
@@ -73,7 +73,7 @@ impl Reporter {
     ///
     /// # Errors
     /// Returns an error when the message is beyond the bounds; the guest is told, and its run goes on.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         message: &[u8],
         spent: Spent,
@@ -104,7 +104,7 @@ impl Reporter {
     }
 
     /// The report, with the open case as it was left.
-    pub fn finish(mut self, spent: Spent, printed: impl FnOnce() -> String) -> Report {
+    pub(crate) fn finish(mut self, spent: Spent, printed: impl FnOnce() -> String) -> Report {
         self.close(spent, printed);
         self.report
     }
@@ -228,7 +228,7 @@ impl Reporter {
 
 /// A message beyond the bounds.
 #[derive(Debug)]
-pub struct Refused;
+pub(crate) struct Refused;
 
 pub(super) fn text(value: Value) -> Option<String> {
     let mut text = match value {

@@ -31,7 +31,7 @@ const LEFT_TO_OTHERS: u32 = 4;
 
 /// Scheduler by which the guests of one worker share its core.
 #[derive(Clone, Debug)]
-pub struct CpuScheduler(Arc<SchedulerState>);
+pub(crate) struct CpuScheduler(Arc<SchedulerState>);
 
 #[derive(Debug)]
 struct SchedulerState {
@@ -101,7 +101,7 @@ impl Drop for Short<'_> {
 
 /// Shared between the future that is metered and the host functions that it calls. All on one thread at a time.
 #[derive(Debug, Default)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     /// Set by a host function while it sleeps for the guest.
     sleeping: AtomicBool,
     /// True while it is another guest's turn in a conversation; set by a host function.
@@ -116,38 +116,38 @@ pub struct Stopwatch {
 
 impl Stopwatch {
     /// CPU time and sleep so far; to be called from within a poll.
-    pub fn execution(&self) -> Duration {
+    pub(crate) fn execution(&self) -> Duration {
         let running = thread_cpu_at(Instant::now()).saturating_sub(self.poll_began.load(Ordering::Relaxed));
         Duration::from_nanos(self.before.load(Ordering::Relaxed) + running)
     }
 
     /// Notes how much fuel the guest has used, where a host function yields in its name.
-    pub fn note_fuel(&self, used: u64) {
+    pub(crate) fn note_fuel(&self, used: u64) {
         self.fuel_at_yield.store(used.saturating_add(1), Ordering::Relaxed);
     }
 
     /// Returns the fuel that was noted since the last call of this.
-    pub fn take_noted_fuel(&self) -> Option<u64> {
+    pub(crate) fn take_noted_fuel(&self) -> Option<u64> {
         self.fuel_at_yield.swap(0, Ordering::Relaxed).checked_sub(1)
     }
 
     /// Notes that it is another guest's time slice in a conversation: time that nobody counts.
-    pub fn begin_idle(&self) {
+    pub(crate) fn begin_idle(&self) {
         self.idle.store(true, Ordering::Relaxed);
     }
 
     /// Notes that time counts again.
-    pub fn end_idle(&self) {
+    pub(crate) fn end_idle(&self) {
         self.idle.store(false, Ordering::Relaxed);
     }
 
     /// Returns whether the guest sleeps, or waits for another.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) || self.idle.load(Ordering::Relaxed)
     }
 
     /// Waits in the guest's name, at most `duration`: none when that time is over.
-    pub async fn wait_for<T>(&self, duration: Duration, what: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn wait_for<T>(&self, duration: Duration, what: impl Future<Output = T>) -> Option<T> {
         self.sleeping.store(true, Ordering::Relaxed);
         let waited = tokio::time::timeout(duration, what).await;
         self.sleeping.store(false, Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl Stopwatch {
     }
 
     /// Sleeps in the guest's name.
-    pub async fn sleep(&self, duration: Duration) {
+    pub(crate) async fn sleep(&self, duration: Duration) {
         self.sleeping.store(true, Ordering::Relaxed);
         tokio::time::sleep(duration).await;
         self.sleeping.store(false, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Stopwatch {
 
 /// Breakdown of a guest's time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Times {
+pub(crate) struct Times {
     /// Time on a core.
     pub cpu: Duration,
     /// Time that the guest slept.
@@ -175,13 +175,13 @@ pub struct Times {
 
 impl Times {
     /// Returns the time that the wall limit counts: CPU time and sleep.
-    pub fn execution(&self) -> Duration {
+    pub(crate) fn execution(&self) -> Duration {
         self.cpu + self.slept
     }
 }
 
 /// Runs `future` until it is done (`Some`) or its wall limit is met (`None`).
-pub async fn run_metered<F: Future>(
+pub(crate) async fn run_metered<F: Future>(
     future: F,
     stopwatch: Arc<Stopwatch>,
     wall: Duration,

@@ -16,7 +16,7 @@ use proofbox_vfs::{Base, SharedTree};
 ///
 /// # Errors
 /// Returns an error when the reactor is not one, or its initialisation fails.
-pub fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
+pub(crate) fn snapshot(reactor: &[u8]) -> wasmtime::Result<Vec<u8>> {
     let engine = engine::for_building()?;
     let limits = trusted_limits();
     let tree = SharedTree::new(Base::bare().tree(quota(&limits), 0));

@@ -27,7 +27,7 @@ use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 const FLOOD_FACTOR: u64 = 64;
 
 /// The host's side of one guest.
-pub struct HostState {
+pub(crate) struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
     pub(super) limiter: MemoryLimiter,
@@ -52,7 +52,7 @@ pub struct HostState {
 }
 
 /// Standard input, output and error.
-pub struct Streams {
+pub(crate) struct Streams {
     pub(super) stdin: Vec<u8>,
     pub(super) stdin_at: usize,
     pub(super) stdout: Capture,
@@ -69,11 +69,11 @@ pub struct Streams {
 /// The guest wrote far more than is kept.
 #[derive(Debug, thiserror::Error)]
 #[error("output flood: more than {0} bytes were written")]
-pub struct OutputFlood(pub u64);
+pub(crate) struct OutputFlood(pub u64);
 
 impl Streams {
     /// Reads `stdin`, keeps `limit` bytes of each output.
-    pub fn new(stdin: Vec<u8>, limit: u64) -> Self {
+    pub(crate) fn new(stdin: Vec<u8>, limit: u64) -> Self {
         Self {
             stdin,
             stdin_at: 0,
@@ -88,7 +88,7 @@ impl Streams {
     }
 
     /// Checks that the guest has not written so much that it must be stopped.
-    pub fn flooded(&self) -> Result<(), OutputFlood> {
+    pub(crate) fn flooded(&self) -> Result<(), OutputFlood> {
         let written = self.stdout.total().saturating_add(self.stderr.total());
         if written > self.flood { Err(OutputFlood(self.flood)) } else { Ok(()) }
     }
@@ -204,6 +204,6 @@ impl HostState {
 }
 
 /// Preview 1 for a guest without arguments, environment, directories or network.
-pub fn wasi() -> WasiP1Ctx {
+pub(crate) fn wasi() -> WasiP1Ctx {
     WasiCtxBuilder::new().build_p1()
 }

@@ -9,7 +9,7 @@ use super::host_work::Due;
 use super::state::HostState;
 
 /// Gives the linker the import that a guest calls when its counter is below zero.
-pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let (module, name) = PAUSE;
     linker.func_wrap_async(module, name, |caller, ()| Box::new(pause(caller)))?;
     Ok(())
@@ -19,7 +19,7 @@ pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
 ///
 /// # Errors
 /// Returns `OutOfFuel` when the guest can't pay, as in compiled code.
-pub async fn settle(caller: &mut Caller<'_, HostState>) -> wasmtime::Result<()> {
+pub(crate) async fn settle(caller: &mut Caller<'_, HostState>) -> wasmtime::Result<()> {
     match caller.data_mut().host_work.take_due() {
         Due::Nothing => return Ok(()),
         Due::Yield => {}
@@ -30,7 +30,7 @@ pub async fn settle(caller: &mut Caller<'_, HostState>) -> wasmtime::Result<()> 
 }
 
 /// Yields to other guests, and to whoever checks the limits of this guest.
-pub async fn yield_time_slice(caller: &mut Caller<'_, HostState>) {
+pub(crate) async fn yield_time_slice(caller: &mut Caller<'_, HostState>) {
     let used = fuel::used(&mut *caller);
     let state = caller.data_mut();
     state.host_work.forget_time();

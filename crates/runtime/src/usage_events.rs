@@ -9,7 +9,7 @@ const CLOCKS: [&str; 5] = ["realtime", "monotonic", "process_cputime", "thread_c
 
 /// Counted from when the snippet starts; what is not asked for is not counted.
 #[derive(Debug, Default)]
-pub struct UsageEvents {
+pub(crate) struct UsageEvents {
     wanted: ReportUse,
     started: bool,
     clocks: [u64; CLOCKS.len()],
@@ -19,17 +19,17 @@ pub struct UsageEvents {
 
 impl UsageEvents {
     /// Makes counters of what is wanted.
-    pub fn new(wanted: ReportUse) -> Self {
+    pub(crate) fn new(wanted: ReportUse) -> Self {
         Self { wanted, ..Self::default() }
     }
 
     /// The snippet starts: what was used before was the runner's.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.started = true;
     }
 
     /// A clock was read.
-    pub fn clock(&mut self, id: u32) {
+    pub(crate) fn clock(&mut self, id: u32) {
         if self.started && self.wanted.time {
             let index = ((id - REALTIME) as usize).min(CLOCKS.len() - 1);
             self.clocks[index] += 1;
@@ -37,17 +37,17 @@ impl UsageEvents {
     }
 
     /// Counts a wait for a clock.
-    pub fn sleep(&mut self) {
+    pub(crate) fn sleep(&mut self) {
         self.sleeps += u64::from(self.started && self.wanted.time);
     }
 
     /// Random bytes were drawn.
-    pub fn entropy(&mut self) {
+    pub(crate) fn entropy(&mut self) {
         self.entropy += u64::from(self.started && self.wanted.entropy);
     }
 
     /// Returns the counts as attempts, separate from the record of attempts, which has a bound of its own.
-    pub fn attempts(&self) -> impl Iterator<Item = Attempt> {
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = Attempt> {
         let clocks = CLOCKS.into_iter().zip(self.clocks);
         let clocks = clocks.map(|(clock, count)| (AttemptKind::Time, "clock_time_get", clock, count));
         let others = [

@@ -35,7 +35,7 @@ pub trait PayerAccounts: Send + Sync {
 
 /// Client side of the front process's admission, in a worker.
 #[derive(Clone)]
-pub struct WorkerAdmission(Arc<State>);
+pub(crate) struct WorkerAdmission(Arc<State>);
 
 struct State {
     messages: mpsc::UnboundedSender<FromWorker>,
@@ -45,7 +45,7 @@ struct State {
 
 impl WorkerAdmission {
     /// Makes the way over which `messages` go to the front process.
-    pub fn new(messages: mpsc::UnboundedSender<FromWorker>) -> Self {
+    pub(crate) fn new(messages: mpsc::UnboundedSender<FromWorker>) -> Self {
         Self(Arc::new(State { messages, waiting: Mutex::default(), next: AtomicU64::new(0) }))
     }
 
@@ -54,7 +54,7 @@ impl WorkerAdmission {
     }
 
     /// Acquires a permit for an interpreter of a command of `source`; none when the front process refuses it.
-    pub async fn acquire(&self, source: CommandSource) -> Option<Admitted> {
+    pub(crate) async fn acquire(&self, source: CommandSource) -> Option<Admitted> {
         let ticket = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         self.waiting().insert(ticket, answer);
@@ -65,7 +65,7 @@ impl WorkerAdmission {
     }
 
     /// Passes on an answer of the front process.
-    pub fn answer(&self, ticket: Ticket, answer: bool) {
+    pub(crate) fn answer(&self, ticket: Ticket, answer: bool) {
         let waiting = self.waiting().remove(&ticket);
         if let Some(waiting) = waiting {
             // Whoever has stopped waiting has said so.
@@ -80,7 +80,7 @@ impl WorkerAdmission {
 }
 
 /// Permit of the front process, or the wait for one. Dropping it gives it back.
-pub struct Admitted {
+pub(crate) struct Admitted {
     admission: WorkerAdmission,
     ticket: Ticket,
 }

@@ -49,7 +49,7 @@ type Name = (SessionNumber, CommandNumber);
 
 /// The commands of one worker.
 #[derive(Clone)]
-pub struct Commands {
+pub(crate) struct Commands {
     /// Permits for the interpreters that commands have at once.
     free: Arc<Semaphore>,
     admission: WorkerAdmission,
@@ -58,7 +58,7 @@ pub struct Commands {
 }
 
 /// Commands of one session or run.
-pub struct SessionCommands {
+pub(crate) struct SessionCommands {
     worker: Commands,
     source: CommandSource,
     processes: Arc<Processes>,
@@ -67,11 +67,11 @@ pub struct SessionCommands {
 }
 
 /// Owner of the commands of a session or run, which end when it is dropped.
-pub struct CommandsOwner(Arc<SessionCommands>);
+pub(crate) struct CommandsOwner(Arc<SessionCommands>);
 
 impl CommandsOwner {
     /// Returns the commands.
-    pub fn commands(&self) -> Arc<SessionCommands> {
+    pub(crate) fn commands(&self) -> Arc<SessionCommands> {
         Arc::clone(&self.0)
     }
 }
@@ -85,7 +85,7 @@ impl Drop for CommandsOwner {
 
 impl Commands {
     /// Makes an empty set of commands, for whose interpreters `admission` has permits.
-    pub fn new(admission: WorkerAdmission) -> Self {
+    pub(crate) fn new(admission: WorkerAdmission) -> Self {
         Self { free: Arc::new(Semaphore::new(COMMAND_SLOTS as usize)), admission, inputs: Arc::default() }
     }
 
@@ -94,7 +94,7 @@ impl Commands {
     }
 
     /// Makes the commands of a session or run, which end with what is returned.
-    pub fn of(&self, source: CommandSource) -> CommandsOwner {
+    pub(crate) fn of(&self, source: CommandSource) -> CommandsOwner {
         let left = Mutex::new(Some(JoinSet::new()));
         CommandsOwner(Arc::new(SessionCommands { worker: self.clone(), source, processes: Arc::default(), left }))
     }
@@ -103,7 +103,7 @@ impl Commands {
     ///
     /// # Errors
     /// Returns an error when there is no such command, or it takes none.
-    pub async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), RequestError> {
+    pub(crate) async fn input(&self, name: Name, bytes: Option<Vec<u8>>) -> Result<(), RequestError> {
         let Some(bytes) = bytes else {
             return self.inputs().remove(&name).map(drop).ok_or(RequestError::NoCommand(name.1));
         };
@@ -190,7 +190,7 @@ impl SessionCommands {
     }
 
     /// Returns whether jobs go on that scripts of calls have left in the background.
-    pub fn has_jobs(&self) -> bool {
+    pub(crate) fn has_jobs(&self) -> bool {
         self.left().as_mut().is_some_and(|left| {
             while left.try_join_next().is_some() {}
             !left.is_empty()
@@ -199,7 +199,7 @@ impl SessionCommands {
 
     /// Runs a command to its end, and to that of its background jobs. Dropping the future kills all of them. `events`
     /// receives the outcome as soon as it is known.
-    pub async fn run_as(
+    pub(crate) async fn run_as(
         &self,
         name: Name,
         session_context: SessionContext,

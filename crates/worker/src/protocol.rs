@@ -19,13 +19,13 @@ use proofbox_types::program::Program;
 const FRAME_BYTES: usize = 1 << 30;
 
 /// Names a run among those of one worker.
-pub type RunId = u64;
+pub(crate) type RunId = u64;
 /// Names an interpreter of a command among those of one worker process.
-pub type Ticket = u64;
+pub(crate) type Ticket = u64;
 
 /// Session or run that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CommandSource {
+pub(crate) enum CommandSource {
     /// Session of this number.
     Session(SessionNumber),
     /// Run of this id.
@@ -34,7 +34,7 @@ pub enum CommandSource {
 
 /// Message from the front process to a worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum ToWorker {
+pub(crate) enum ToWorker {
     /// Starts the worker: the first message, sent once.
     Start {
         /// Images to run guests from, the default one first.
@@ -91,7 +91,7 @@ pub enum ToWorker {
 
 /// Message from a worker to the front process.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum FromWorker {
+pub(crate) enum FromWorker {
     /// Guests can be run.
     Ready {
         /// Layers that are in force in the worker.
@@ -150,12 +150,12 @@ pub enum FromWorker {
 }
 
 /// The framing of both directions.
-pub fn framing() -> LengthDelimitedCodec {
+pub(crate) fn framing() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder().max_frame_length(FRAME_BYTES).new_codec()
 }
 
 /// Encodes a message as the content of a frame.
-pub fn encode<T: Serialize>(message: &T) -> Bytes {
+pub(crate) fn encode<T: Serialize>(message: &T) -> Bytes {
     postcard::to_stdvec(message).expect("messages are plain data").into()
 }
 
@@ -163,6 +163,6 @@ pub fn encode<T: Serialize>(message: &T) -> Bytes {
 ///
 /// # Errors
 /// Returns an error when the bytes are no such message: the other side is not what we took it for.
-pub fn decode<T: DeserializeOwned>(frame: &[u8]) -> std::io::Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> std::io::Result<T> {
     postcard::from_bytes(frame).map_err(std::io::Error::other)
 }

@@ -20,10 +20,10 @@ use proofbox_types::session::Change;
 use proofbox_vfs::WatchDepth;
 
 /// Permits for events that the front process has room for.
-pub type EventPermits = Arc<Semaphore>;
+pub(crate) type EventPermits = Arc<Semaphore>;
 
 /// Listener to what happens while something is done.
-pub struct Listener {
+pub(crate) struct Listener {
     /// Function that takes each event.
     pub events: Events,
     /// Room for changes of files, which nothing else bounds. Output is bounded by the limits of its call.
@@ -37,7 +37,7 @@ const CHANGES_BYTES: usize = 64 << 10;
 
 /// The sessions of one worker.
 #[derive(Clone)]
-pub struct Sessions {
+pub(crate) struct Sessions {
     pool: Arc<InterpreterPool>,
     commands: Commands,
     all: Arc<Mutex<HashMap<SessionNumber, Resident>>>,
@@ -59,12 +59,12 @@ impl Resident {
 
 impl Sessions {
     /// Makes an empty set of sessions, for whose commands' interpreters `admission` has permits.
-    pub fn new(pool: Arc<InterpreterPool>, admission: WorkerAdmission) -> Self {
+    pub(crate) fn new(pool: Arc<InterpreterPool>, admission: WorkerAdmission) -> Self {
         Self { pool, commands: Commands::new(admission), all: Arc::default() }
     }
 
     /// Makes the commands of a run.
-    pub fn commands_of_run(&self, id: RunId) -> CommandsOwner {
+    pub(crate) fn commands_of_run(&self, id: RunId) -> CommandsOwner {
         self.commands.of(CommandSource::Run(id))
     }
 
@@ -85,7 +85,7 @@ impl Sessions {
     }
 
     /// Polls the work of a request, and counts its time on the core as the session's.
-    pub async fn counted<F: Future>(&self, number: SessionNumber, work: F) -> F::Output {
+    pub(crate) async fn counted<F: Future>(&self, number: SessionNumber, work: F) -> F::Output {
         let Some(cpu) = self.cpu_of(number) else { return work.await };
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -99,7 +99,7 @@ impl Sessions {
 
     /// Carries out a request. What must not be dropped half way ends early when it is `cancelled`; all else may be
     /// dropped.
-    pub async fn handle(
+    pub(crate) async fn handle(
         &self,
         number: SessionNumber,
         request: SessionRequest,

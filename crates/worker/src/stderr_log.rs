@@ -8,7 +8,7 @@ const LINES: usize = 64;
 const BYTES: u64 = 32 << 10;
 
 /// Passes on what a worker says, until it is gone.
-pub async fn pass_on(worker: usize, stderr: impl AsyncRead + Unpin) {
+pub(crate) async fn pass_on(worker: usize, stderr: impl AsyncRead + Unpin) {
     let mut stderr = BufReader::new(stderr);
     let mut lines = (&mut stderr).take(BYTES).split(b'\n');
     let mut left = LINES;

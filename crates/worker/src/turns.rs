@@ -19,11 +19,11 @@ const BYTES: usize = 2 * size_of::<u64>();
 /// Time slices of one worker process. What the front process reads is the claim of a worker that may be compromised: an
 /// id of nothing that waits means nothing.
 #[derive(Clone, Debug)]
-pub struct Turns(Arc<MmapRaw>);
+pub(crate) struct Turns(Arc<MmapRaw>);
 
 /// Time slice as the front process sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// The run or session call that has it.
     pub holder: RunId,
     /// Sequence number: distinguishes time slices of the same holder.
@@ -35,7 +35,7 @@ impl Turns {
     ///
     /// # Errors
     /// Returns an error when the system has no memory file or address space left.
-    pub fn create() -> std::io::Result<(Self, OwnedFd)> {
+    pub(crate) fn create() -> std::io::Result<(Self, OwnedFd)> {
         let file = memfd_create("proofbox-turns", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, BYTES as u64)?;
         // A worker that made it shorter would end the front with SIGBUS.
@@ -48,7 +48,7 @@ impl Turns {
     ///
     /// # Errors
     /// Returns an error when `file` is not one of [`Turns::create`].
-    pub fn open(file: OwnedFd) -> std::io::Result<Self> {
+    pub(crate) fn open(file: OwnedFd) -> std::io::Result<Self> {
         Self::map(&File::from(file))
     }
 
@@ -71,7 +71,7 @@ impl Turns {
     }
 
     /// Polls `future`, recording each poll as a time slice of `id`.
-    pub async fn during<F: Future>(&self, id: RunId, future: F) -> F::Output {
+    pub(crate) async fn during<F: Future>(&self, id: RunId, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
             let _turn = self.begin(id);
@@ -87,7 +87,7 @@ impl Turns {
     }
 
     /// Returns the time slice under way.
-    pub fn current(&self) -> Option<Turn> {
+    pub(crate) fn current(&self) -> Option<Turn> {
         let holder = self.word(0).load(Ordering::Acquire).checked_sub(1)?;
         Some(Turn { holder, number: self.word(1).load(Ordering::Relaxed) })
     }

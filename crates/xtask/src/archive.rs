@@ -12,7 +12,7 @@ use flate2::{Compression, Crc, GzBuilder};
 const FIRST_DAY: u64 = 315_532_800;
 
 /// One file of an archive.
-pub struct Entry {
+pub(crate) struct Entry {
     /// Path in the archive.
     pub path: String,
     /// Content of the file.
@@ -23,12 +23,12 @@ pub struct Entry {
 
 impl Entry {
     /// Makes a file that is only read.
-    pub fn file(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn file(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self { path: path.into(), content: content.into(), mode: 0o644 }
     }
 
     /// Makes a file that can be started.
-    pub fn program(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn program(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
         Self { mode: 0o755, ..Self::file(path, content) }
     }
 
@@ -39,11 +39,11 @@ impl Entry {
 
 /// Time of all files: SOURCE_DATE_EPOCH (<https://reproducible-builds.org/specs/source-date-epoch/>), or 1980-01-01.
 #[derive(Clone, Copy, Debug)]
-pub struct Time(u64);
+pub(crate) struct Time(u64);
 
 impl Time {
     /// Reads the environment.
-    pub fn from_environment() -> anyhow::Result<Self> {
+    pub(crate) fn from_environment() -> anyhow::Result<Self> {
         match std::env::var("SOURCE_DATE_EPOCH") {
             Ok(text) => Ok(Self(text.parse::<u64>().context("SOURCE_DATE_EPOCH")?.max(FIRST_DAY))),
             Err(_) => Ok(Self(FIRST_DAY)),
@@ -69,7 +69,7 @@ impl Time {
 }
 
 /// Writes a ZIP archive: <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>.
-pub fn write_zip(entries: &[Entry], time: Time) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn write_zip(entries: &[Entry], time: Time) -> anyhow::Result<Vec<u8>> {
     let (date, time) = time.to_dos();
     let mut archive = Vec::new();
     let mut directory = Vec::new();
@@ -120,7 +120,7 @@ pub fn write_zip(entries: &[Entry], time: Time) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Writes a tar archive (POSIX ustar), compressed with gzip.
-pub fn write_tar_gz(entries: &[Entry], time: Time) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn write_tar_gz(entries: &[Entry], time: Time) -> anyhow::Result<Vec<u8>> {
     // A header without time and name: 0 is what gzip has for none.
     let mut gz: GzEncoder<Vec<u8>> = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     for entry in entries {

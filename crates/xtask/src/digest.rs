@@ -3,6 +3,6 @@
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of bytes, as lower-case hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -34,7 +34,7 @@ The first start compiles the runtime for your processor, which takes about half 
 
 /// Arguments of `cargo xtask dist`.
 #[derive(Args)]
-pub struct DistArguments {
+pub(crate) struct DistArguments {
     /// A binary of this checkout to pack, instead of building one
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -52,7 +52,7 @@ fn tell(step: usize, text: &str) {
 }
 
 /// Makes the artefacts.
-pub fn dist(arguments: &DistArguments) -> anyhow::Result<()> {
+pub(crate) fn dist(arguments: &DistArguments) -> anyhow::Result<()> {
     let time = Time::from_environment()?;
     let platform = host_platform()?;
     let workspace = Workspace::read(&platform)?;

@@ -20,7 +20,7 @@ const SYSTEM_LIBRARIES: [&str; 9] = [
 
 /// Needs of a program, towards the system that it runs on.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// Libraries that are loaded with it.
     pub libraries: Vec<String>,
     /// Newest version of glibc that one of its symbols has: major, minor.
@@ -28,7 +28,7 @@ pub struct Needs {
 }
 
 /// Reads what the program in `data` needs.
-pub fn read_needs(data: &[u8]) -> anyhow::Result<Needs> {
+pub(crate) fn read_needs(data: &[u8]) -> anyhow::Result<Needs> {
     let header = FileHeader64::<Endianness>::parse(data).context("it is no 64-bit ELF file")?;
     let endian = header.endian()?;
     let sections = header.sections(endian, data)?;
@@ -62,7 +62,7 @@ impl Needs {
     ///
     /// # Errors
     /// Returns an error when it needs a library that such platforms need not have.
-    pub fn platform_tag(&self, architecture: &str) -> anyhow::Result<String> {
+    pub(crate) fn platform_tag(&self, architecture: &str) -> anyhow::Result<String> {
         let foreign = |library: &&String| !SYSTEM_LIBRARIES.contains(&library.as_str());
         if let Some(library) = self.libraries.iter().find(foreign) {
             bail!("it needs {library}, which not every system has");

@@ -14,7 +14,7 @@ const SKIPPABLE_FRAME: u32 = 0x184D_2A50;
 
 /// Part of the image's manifest, as `proofbox runtime info --json` prints it.
 #[derive(Debug, Deserialize)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// `sha256:…` of `image.wasm`.
     pub image_hash: String,
     /// Version of CPython.
@@ -27,7 +27,7 @@ pub struct Manifest {
 
 /// A source of the image, as the recipe pins it.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Source {
+pub(crate) struct Source {
     /// Name; in the file of a library it may be missing, and is the library's.
     #[serde(default)]
     pub name: String,
@@ -55,10 +55,10 @@ impl Source {
 }
 
 /// An interpreter beside the default one.
-pub const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// An image with all that is known of it.
-pub struct Image {
+pub(crate) struct Image {
     pub manifest: Manifest,
     /// Directory of the recipe's archives.
     pub archives: PathBuf,
@@ -70,7 +70,7 @@ pub struct Image {
 
 impl Image {
     /// Has the program make its image, unless that is in the cache already, and reads it.
-    pub fn build(program: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn build(program: &Path) -> anyhow::Result<Self> {
         let proofbox = |arguments: &[&str]| {
             let mut command = Command::new(program);
             command.args(arguments).env_remove("PROOFBOX_IMAGE").env_remove("PROOFBOX_CONFIG").stdin(Stdio::null());
@@ -99,7 +99,7 @@ impl Image {
     }
 
     /// Has the program make the image of the interpreter `data`, whose directory lies beside this one's, and packs it.
-    pub fn pack_data(&self, program: &Path, level: i32) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn pack_data(&self, program: &Path, level: i32) -> anyhow::Result<Vec<u8>> {
         let mut command = Command::new(program);
         command.args(["runtime", "build", "--interpreter", DATA]);
         command
@@ -116,7 +116,7 @@ impl Image {
     }
 
     /// Packs the image.
-    pub fn pack(&self, level: i32) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn pack(&self, level: i32) -> anyhow::Result<Vec<u8>> {
         pack(&self.recipe, &self.content, level)
     }
 }
@@ -138,7 +138,7 @@ fn pack(recipe: &str, content: &[u8], level: i32) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Reads the sources that the recipe pins for this machine and these interpreters.
-pub fn read_sources(root: &Path, interpreters: &[&str]) -> anyhow::Result<Vec<Source>> {
+pub(crate) fn read_sources(root: &Path, interpreters: &[&str]) -> anyhow::Result<Vec<Source>> {
     #[derive(Deserialize)]
     struct Pins {
         #[serde(default, alias = "package")]

@@ -16,7 +16,7 @@ const COLLECT: &str = include_str!("collect_licences.py");
 ///
 /// # Errors
 /// Returns an error when the archive of a source is not there: its licence has to be in the artefacts.
-pub fn collect_licences(workspace: &Workspace, sources: &[Source], archives: &Path) -> anyhow::Result<String> {
+pub(crate) fn collect_licences(workspace: &Workspace, sources: &[Source], archives: &Path) -> anyhow::Result<String> {
     let mut input = String::new();
     for package in workspace.packages.iter().filter(|package| package.is_used && package.source.is_some()) {
         let folder = package.manifest_path.parent().context("a manifest lies in a folder")?;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::image::{Manifest, Source};
 
 /// The packages of Cargo.lock.
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub packages: Vec<Package>,
     /// Directory of the checkout.
     pub root: PathBuf,
@@ -24,7 +24,7 @@ pub struct Workspace {
 
 /// A package of Cargo.lock.
 #[derive(Debug, Deserialize)]
-pub struct Package {
+pub(crate) struct Package {
     id: String,
     pub name: String,
     pub version: String,
@@ -89,7 +89,7 @@ fn cargo() -> Command {
 }
 
 /// Builds the service, unless it is built.
-pub fn build_service() -> anyhow::Result<()> {
+pub(crate) fn build_service() -> anyhow::Result<()> {
     let status =
         cargo().args(["build", "--release", "--locked", "--package", "proofbox", "--bin", "proofbox"]).status();
     ensure!(status.context("starting cargo")?.success(), "the service can't be built");
@@ -108,7 +108,7 @@ fn read_metadata(platform: Option<&str>) -> anyhow::Result<Metadata> {
 
 impl Workspace {
     /// Reads the packages of this checkout, and which of them the service is made with on `platform`.
-    pub fn read(platform: &str) -> anyhow::Result<Self> {
+    pub(crate) fn read(platform: &str) -> anyhow::Result<Self> {
         let Metadata { mut packages, resolve, workspace_root: root, target_directory: target } = read_metadata(None)?;
         let lock = std::fs::read_to_string(root.join("Cargo.lock")).context("reading Cargo.lock")?;
         let lock: Lock = toml::from_str(&lock).context("Cargo.lock")?;
@@ -127,7 +127,7 @@ impl Workspace {
     }
 
     /// Returns the package of the service.
-    pub fn service(&self) -> anyhow::Result<&Package> {
+    pub(crate) fn service(&self) -> anyhow::Result<&Package> {
         let is_service = |package: &&Package| package.name == "proofbox" && package.source.is_none();
         self.packages.iter().find(is_service).context("there is no package proofbox")
     }
@@ -158,7 +158,7 @@ fn reach(from: &str, needs: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> 
 
 impl Package {
     /// Returns the licence as the package names it.
-    pub fn licence(&self) -> &str {
+    pub(crate) fn licence(&self) -> &str {
         self.license.as_deref().unwrap_or("not named")
     }
 
@@ -241,7 +241,7 @@ fn image_components(manifest: &Manifest, sources: &[Source]) -> Vec<Value> {
 }
 
 /// Returns the bill of materials as JSON.
-pub fn write_sbom(workspace: &Workspace, manifest: &Manifest, sources: &[Source]) -> anyhow::Result<String> {
+pub(crate) fn write_sbom(workspace: &Workspace, manifest: &Manifest, sources: &[Source]) -> anyhow::Result<String> {
     let service = workspace.service()?;
     let image = format!("image.wasm@{}", manifest.image_hash);
     let mut components: Vec<Value> =
@@ -287,7 +287,7 @@ pub fn write_sbom(workspace: &Workspace, manifest: &Manifest, sources: &[Source]
 }
 
 /// Returns the size of the file at `path`, for people.
-pub fn megabytes(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn megabytes(path: &Path) -> anyhow::Result<String> {
     Ok(format!("{:.1} MB", std::fs::metadata(path)?.len() as f64 / 1e6))
 }
 

@@ -10,7 +10,7 @@ use crate::archive::{Entry, Time, write_zip};
 const NAME: &str = "proofbox-server";
 
 /// Content of a wheel.
-pub struct Wheel {
+pub(crate) struct Wheel {
     pub version: String,
     pub summary: String,
     /// Licence as an SPDX expression.
@@ -39,12 +39,12 @@ impl Wheel {
     }
 
     /// Returns the name of the file.
-    pub fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("{}-{}.whl", self.stem(), self.tag())
     }
 
     /// Returns the bytes of the file.
-    pub fn to_bytes(&self, time: Time) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn to_bytes(&self, time: Time) -> anyhow::Result<Vec<u8>> {
         let (data, info) = (format!("{}.data", self.stem()), format!("{}.dist-info", self.stem()));
         let mut entries = Vec::new();
         let mut put = |folder: String, files: &[Entry]| {

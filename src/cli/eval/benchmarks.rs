@@ -20,7 +20,7 @@ const MAX_PRIVATE_BYTES: u64 = 1 << 30;
 
 /// Form in which a benchmark publishes its problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Benchmark {
+pub(super) enum Benchmark {
     HumanEval,
     Mbpp,
     /// EvalPlus' own form: inputs, and the canonical solution.
@@ -31,7 +31,7 @@ pub enum Benchmark {
 }
 
 /// Problem of a benchmark.
-pub struct Problem {
+pub(super) struct Problem {
     /// Id of the problem.
     pub task: String,
     /// File and line that the problem comes from.
@@ -51,7 +51,7 @@ pub struct Problem {
 }
 
 /// Tests of a problem.
-pub enum Tests {
+pub(super) enum Tests {
     /// The same for every sample.
     Fixed(Json),
     /// Calls of a method of `Solution`, or of a function where a sample has no such class.
@@ -60,7 +60,7 @@ pub enum Tests {
 
 impl Tests {
     /// Returns the tests of a sample.
-    pub fn of(&self, code: &str) -> Json {
+    pub(super) fn of(&self, code: &str) -> Json {
         match self {
             Self::Fixed(tests) => tests.clone(),
             Self::Calls { function, cases, compare } => {
@@ -74,7 +74,7 @@ impl Tests {
 
 impl Benchmark {
     /// Recognises the form of a problem by its fields; none where it is no problem.
-    pub fn of(line: &Line) -> Option<Self> {
+    pub(super) fn of(line: &Line) -> Option<Self> {
         let has = |name: &str| line.has(name);
         match () {
             () if has("question_id") && (has("public_test_cases") || has("input_output")) => Some(Self::LiveCodeBench),
@@ -91,7 +91,7 @@ impl Benchmark {
     }
 
     /// Name of the benchmark.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::HumanEval => "HumanEval",
             Self::Mbpp => "MBPP",
@@ -106,7 +106,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// Returns an error that names the field.
-    pub fn problem(self, line: &Line) -> anyhow::Result<Option<Problem>> {
+    pub(super) fn problem(self, line: &Line) -> anyhow::Result<Option<Problem>> {
         match self {
             Self::HumanEval => human_eval(line).map(Some),
             Self::Mbpp => mbpp(line).map(Some),

@@ -11,14 +11,14 @@ use proofbox_grading::report::{Report, Share, median};
 
 /// The file that `--json` writes, as far as a comparison needs it.
 #[derive(Deserialize)]
-pub struct Baseline {
+pub(super) struct Baseline {
     report: Report,
     results: Vec<Json>,
 }
 
 /// Differences from the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Changes {
+pub(super) struct Changes {
     /// Items that passed in the baseline, and fail now.
     pub newly_failing: Vec<String>,
     /// Items that pass now, and failed in the baseline.
@@ -42,7 +42,7 @@ pub struct Changes {
 
 /// Differences of the items with one label.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct LabelChange {
+pub(super) struct LabelChange {
     /// Pass rate of the baseline.
     pub pass_rate_before: Option<f64>,
     /// Pass rate of this run.
@@ -58,14 +58,14 @@ impl Baseline {
     ///
     /// # Errors
     /// Returns an error when it is not such a file.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_slice(&bytes)
             .with_context(|| format!("{} is no file of `proofbox eval --json`", path.display()))
     }
 
     /// Compares `results`, of which `report` is the report, with the baseline.
-    pub fn changes(&self, report: &Report, results: &[Json]) -> Changes {
+    pub(super) fn changes(&self, report: &Report, results: &[Json]) -> Changes {
         let before: HashMap<&str, &Json> =
             self.results.iter().filter_map(|line| Some((line["id"].as_str()?, line))).collect();
         let image =
@@ -118,7 +118,7 @@ impl Baseline {
 
 impl Changes {
     /// Returns the pass rate minus that of the baseline.
-    pub fn pass_rate_change(&self) -> Option<f64> {
+    pub(super) fn pass_rate_change(&self) -> Option<f64> {
         Some(self.pass_rate? - self.pass_rate_before?)
     }
 
@@ -134,7 +134,7 @@ impl Changes {
 
 impl LabelChange {
     /// Returns the pass rate minus that of the baseline.
-    pub fn pass_rate_change(&self) -> Option<f64> {
+    pub(super) fn pass_rate_change(&self) -> Option<f64> {
         Some(self.pass_rate? - self.pass_rate_before?)
     }
 }

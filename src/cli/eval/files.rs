@@ -21,7 +21,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Object of a file, and where it comes from.
 #[derive(Debug)]
-pub struct Line {
+pub(super) struct Line {
     /// File and line that the object comes from.
     pub origin: String,
     /// Fields of the object.
@@ -31,7 +31,7 @@ pub struct Line {
 }
 
 /// Content of a file.
-pub enum Content {
+pub(super) enum Content {
     /// Objects: one a line, or the items of a document.
     Objects(Vec<Line>),
     /// Lists of programs by the number of their problem, as bigcode's `generations.json` has them.
@@ -42,7 +42,7 @@ pub enum Content {
 ///
 /// # Errors
 /// Returns an error that names file and line of the first mistake.
-pub fn read(path: &Path) -> anyhow::Result<Content> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Content> {
     let text = text(path)?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let is_document = name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json");
@@ -189,7 +189,7 @@ fn document(path: &Path, text: &str) -> anyhow::Result<Content> {
 
 impl Line {
     /// Returns whether the object has a field.
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
 
@@ -197,7 +197,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns an error when the field is missing or no string.
-    pub fn text(&self, name: &str) -> anyhow::Result<String> {
+    pub(super) fn text(&self, name: &str) -> anyhow::Result<String> {
         match self.fields.get(name) {
             Some(Json::String(text)) => Ok(text.clone()),
             Some(_) => bail!("{}: `{name}` must be a string", self.origin),
@@ -209,7 +209,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns an error when the field is no string.
-    pub fn optional_text(&self, name: &str) -> anyhow::Result<Option<String>> {
+    pub(super) fn optional_text(&self, name: &str) -> anyhow::Result<Option<String>> {
         match self.fields.get(name) {
             None | Some(Json::Null) => Ok(None),
             Some(_) => self.text(name).map(Some),
@@ -220,7 +220,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns an error when the field is no list.
-    pub fn list_text(&self, name: &str) -> anyhow::Result<String> {
+    pub(super) fn list_text(&self, name: &str) -> anyhow::Result<String> {
         match self.fields.get(name) {
             Some(list @ Json::Array(_)) => {
                 Ok(self.kept.get(name).map_or_else(|| list.to_string(), |raw| unquote_constants(raw.get())))
@@ -234,7 +234,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns an error when it is no such list.
-    pub fn texts(&self, name: &str) -> anyhow::Result<Vec<String>> {
+    pub(super) fn texts(&self, name: &str) -> anyhow::Result<Vec<String>> {
         match self.fields.get(name) {
             None | Some(Json::Null) => Ok(Vec::new()),
             Some(list) => serde_json::from_value(list.clone())
@@ -246,7 +246,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns an error when the string is not JSON.
-    pub fn json(&self, name: &str) -> anyhow::Result<Option<Json>> {
+    pub(super) fn json(&self, name: &str) -> anyhow::Result<Option<Json>> {
         self.json_of(name, |text| Cow::Borrowed(text))
     }
 
@@ -254,7 +254,7 @@ impl Line {
     ///
     /// # Errors
     /// Returns the errors of [`Line::json`].
-    pub fn tagged_json(&self, name: &str) -> anyhow::Result<Option<Json>> {
+    pub(super) fn tagged_json(&self, name: &str) -> anyhow::Result<Option<Json>> {
         self.json_of(name, tag_large_integers)
     }
 

@@ -33,7 +33,7 @@ const UNMET: u8 = 1;
 
 /// Items to grade, and what to make of their results.
 #[derive(Args)]
-pub struct EvalArguments {
+pub(super) struct EvalArguments {
     /// The suite: a line of JSON for each item, as POST /v1/suites takes them; or problems of HumanEval, MBPP,
     /// EvalPlus, BigCodeBench, LiveCodeBench or APPS, as they are published
     #[arg(value_name = "SUITE.jsonl")]
@@ -126,7 +126,7 @@ impl Results<'_> {
 }
 
 /// Grades the suite, and writes its report.
-pub fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCode> {
+pub(super) fn eval(arguments: EvalArguments, config: &Config) -> anyhow::Result<ExitCode> {
     if let Some(requirement) = arguments.require.iter().find(|one| one.needs_baseline())
         && arguments.baseline.is_none()
     {

@@ -96,7 +96,7 @@ impl Measure {
 
 /// Requirement on the results, as `pass_rate>=0.95`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Requirement {
+pub(super) struct Requirement {
     text: String,
     measure: Measure,
     operator: &'static str,
@@ -143,7 +143,7 @@ impl fmt::Display for Requirement {
 
 impl Requirement {
     /// The k of pass@k that it needs.
-    pub fn k(&self) -> Option<u32> {
+    pub(super) fn k(&self) -> Option<u32> {
         match self.measure {
             Measure::PassAt(k) => Some(k),
             Measure::Field(_) | Measure::Class(_) | Measure::Labelled { .. } => None,
@@ -151,7 +151,7 @@ impl Requirement {
     }
 
     /// Returns whether the requirement needs a baseline.
-    pub fn needs_baseline(&self) -> bool {
+    pub(super) fn needs_baseline(&self) -> bool {
         match self.measure {
             Measure::Field(name) | Measure::Labelled { field: name, .. } => {
                 matches!(name, "newly_failing" | "newly_passing" | "pass_rate_change" | "fuel_change")
@@ -161,7 +161,7 @@ impl Requirement {
     }
 
     /// Returns the reason why the requirement does not hold; none when it does. A field without a value does not hold.
-    pub fn breach(&self, report: &Report, changes: Option<&Changes>) -> Option<String> {
+    pub(super) fn breach(&self, report: &Report, changes: Option<&Changes>) -> Option<String> {
         let value = match &self.measure {
             Measure::PassAt(k) => report.pass_at_k.get(k).copied().flatten(),
             Measure::Class(class) => Some(report.by_class.get(class.as_str()).copied().unwrap_or_default() as f64),
@@ -193,7 +193,7 @@ fn shown(value: f64) -> String {
 }
 
 /// Returns the help of `--require`.
-pub fn help() -> String {
+pub(super) fn help() -> String {
     let fields = FIELDS.iter().map(|(name, what, _)| format!("  {name:22} {what}\n"));
     format!(
         "Fail (exit code 1) unless this holds; may be given several times. NAME, one of >= <= > < == !=, and a number or a \

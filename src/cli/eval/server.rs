@@ -35,7 +35,7 @@ const OURS: http::RouterSettings = http::RouterSettings {
 type Chunks = Pin<Box<dyn Stream<Item = anyhow::Result<Bytes>> + Send>>;
 
 /// Server that grades, in this process or remote.
-pub enum Server {
+pub(super) enum Server {
     /// Workers of our own. The app owns them.
     Local(Router, #[expect(dead_code, reason = "it ends its workers when it is dropped")] App),
     /// The address of a server.
@@ -47,7 +47,7 @@ impl Server {
     ///
     /// # Errors
     /// Returns an error when the address is not a URL, or no worker starts.
-    pub async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
+    pub(super) async fn find(url: Option<&str>, key: Option<&str>, config: &Config) -> anyhow::Result<Self> {
         let Some(url) = url else {
             let app = App::new(config).await?;
             let router =
@@ -91,7 +91,7 @@ impl Server {
     ///
     /// # Errors
     /// Returns an error when the server refuses the suite or can't be reached, or lines are missing in the end.
-    pub async fn grade(&self, suite: &Suite, done: impl Fn(&Json)) -> anyhow::Result<Vec<Json>> {
+    pub(super) async fn grade(&self, suite: &Suite, done: impl Fn(&Json)) -> anyhow::Result<Vec<Json>> {
         let mut answers: Vec<Option<Json>> = vec![None; suite.items.len()];
         let mut broken = None;
         for _ in 0..ATTEMPTS {

@@ -21,7 +21,7 @@ const NO_LABELS: &[&str] =
 
 /// Suite of items to grade.
 #[derive(Debug, Default)]
-pub struct Suite {
+pub(super) struct Suite {
     /// Name of the file, and its format.
     pub title: String,
     /// Fields that every item has unless it says otherwise.
@@ -36,7 +36,7 @@ pub struct Suite {
 
 /// Item, and where it comes from.
 #[derive(Debug)]
-pub struct Item {
+pub(super) struct Item {
     /// Id of the item, unique in the suite.
     pub id: String,
     /// File and line that the item comes from.
@@ -65,7 +65,7 @@ struct Sample {
 ///
 /// # Errors
 /// Returns an error that names file and line of the first mistake.
-pub fn read(path: &Path, samples: Option<&Path>) -> anyhow::Result<Suite> {
+pub(super) fn read(path: &Path, samples: Option<&Path>) -> anyhow::Result<Suite> {
     let Content::Objects(lines) = files::read(path)? else {
         bail!("{}: these are samples; name the problems first, and this file with --samples", path.display())
     };

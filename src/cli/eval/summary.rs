@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 20;
 const MAX_VALUES: usize = 12;
 
 /// Prints the results.
-pub fn print(results: &Results<'_>) {
+pub(super) fn print(results: &Results<'_>) {
     let text = text(results);
     // Whoever reads may have seen enough (`| head`).
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -177,7 +177,7 @@ fn share(rate: Option<f64>) -> String {
     rate.map(|rate| format!(", {}", percent(rate))).unwrap_or_default()
 }
 
-pub fn seconds(seconds: f64) -> String {
+pub(super) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
@@ -185,7 +185,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-pub fn units(units: f64) -> String {
+pub(super) fn units(units: f64) -> String {
     match units {
         n if n < 1e3 => format!("{n:.0}"),
         n if n < 1e6 => format!("{:.1} thousand", n / 1e3),

@@ -17,7 +17,7 @@ use crate::http::output::{Running, TextPieces};
 use crate::service::{CommandAsked, CommandEnd, CommandEvent, CommandEvents, overflow_note};
 
 /// Runs a cell.
-pub async fn execute(
+pub(super) async fn execute(
     e2b: &E2b,
     sandbox: SessionId,
     code: String,

@@ -10,22 +10,22 @@ use crate::http::body::{BodyError, WholeBody};
 use crate::http::extract::Object;
 
 /// A whole body, up to the service's limit.
-pub async fn whole(request: Request<Body>) -> Result<Bytes, E2bError> {
+pub(super) async fn whole(request: Request<Body>) -> Result<Bytes, E2bError> {
     Ok(WholeBody::read(request).await?.bytes)
 }
 
 /// Error for a body that is too large.
-pub fn too_large() -> E2bError {
+pub(super) fn too_large() -> E2bError {
     BodyError::TooLarge.into()
 }
 
 /// Reads a JSON object; a missing body counts as an empty object.
-pub async fn json<T: DeserializeOwned + Send + 'static>(request: Request<Body>) -> Result<T, E2bError> {
+pub(super) async fn json<T: DeserializeOwned + Send + 'static>(request: Request<Body>) -> Result<T, E2bError> {
     WholeBody::read(request).await?.parse(parse).await
 }
 
 /// Parses a JSON body from its bytes, ignoring unknown fields.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, E2bError> {
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, E2bError> {
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
     let Object(value) = serde_json::from_slice(bytes)
         .map_err(|error| E2bError::new(Kind::Bad, format!("the request body is not what is expected: {error}")))?;
@@ -33,13 +33,13 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, E2bError> {
 }
 
 /// A parameter of the query, decoded.
-pub fn parameter(uri: &Uri, name: &str) -> Option<String> {
+pub(super) fn parameter(uri: &Uri, name: &str) -> Option<String> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// The values of a parameter that may be there more than once, decoded.
-pub fn parameters(uri: &Uri, name: &str) -> Vec<String> {
+pub(super) fn parameters(uri: &Uri, name: &str) -> Vec<String> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or("").as_bytes());
     pairs.into_iter().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned()).collect()
 }

@@ -28,7 +28,7 @@ const LAST: u8 = 2;
 const COMPRESSED: u8 = 1;
 
 /// Returns the time that a call may take, or none for no limit.
-pub fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
+pub(crate) fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
     let Some(value) = headers.get("connect-timeout-ms") else { return Ok(None) };
     let text = value.to_str().unwrap_or("");
     // The protocol has at most ten digits.
@@ -40,7 +40,7 @@ pub fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, E2bError> {
 }
 
 /// Returns how long a stream may be silent: 1 s to 600 s, as the client asks, else the default.
-pub fn keep_alive(headers: &HeaderMap) -> Duration {
+pub(crate) fn keep_alive(headers: &HeaderMap) -> Duration {
     let asked =
         headers.get("keepalive-ping-interval").and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
     asked.map_or(KEEP_ALIVE, |seconds| Duration::from_secs(seconds.clamp(1, 600)))
@@ -59,13 +59,13 @@ fn check_type(headers: &HeaderMap, wanted: &str) -> Result<(), E2bError> {
 }
 
 /// The message of a call with one answer.
-pub async fn message<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<T, E2bError> {
+pub(crate) async fn message<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<T, E2bError> {
     check_type(request.headers(), "application/json")?;
     body::json(request).await
 }
 
 /// Answers a call with one answer, in its time.
-pub async fn answer(
+pub(crate) async fn answer(
     deadline: Option<Duration>,
     answer: impl Future<Output = Result<Value, E2bError>>,
 ) -> Result<Response, E2bError> {
@@ -77,7 +77,7 @@ pub async fn answer(
 }
 
 /// Error for a call whose time is over.
-pub fn over() -> E2bError {
+pub(crate) fn over() -> E2bError {
     E2bError::new(Kind::Deadline, "the time of the call is over")
 }
 
@@ -90,12 +90,12 @@ fn envelope(flags: u8, content: &[u8]) -> Bytes {
 }
 
 /// Encodes one message of a stream in its envelope.
-pub fn part(message: &Value) -> Bytes {
+pub(crate) fn part(message: &Value) -> Bytes {
     envelope(0, message.to_string().as_bytes())
 }
 
 /// The end of a stream, which says whether all went well.
-pub fn end(error: Option<&E2bError>) -> Bytes {
+pub(crate) fn end(error: Option<&E2bError>) -> Bytes {
     let content = match error {
         None => "{}".to_owned(),
         Some(error) => serde_json::json!({"error": error.connect_json()}).to_string(),
@@ -104,13 +104,13 @@ pub fn end(error: Option<&E2bError>) -> Bytes {
 }
 
 /// A stream as an answer. An error ends the connection without the stream's end.
-pub fn stream(parts: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Response {
+pub(crate) fn stream(parts: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Response {
     let body = Body::from_stream(parts);
     ([(header::CONTENT_TYPE, STREAM)], body).into_response()
 }
 
 /// A stream that is nothing but its end.
-pub fn failed(error: &E2bError) -> Response {
+pub(crate) fn failed(error: &E2bError) -> Response {
     match error {
         // Clients look at the status first, and it says more.
         E2bError::Dead { .. } | E2bError::Closed { .. } => error.clone().into_response(),
@@ -120,12 +120,12 @@ pub fn failed(error: &E2bError) -> Response {
 }
 
 /// Returns whether a request's media type is that of a stream.
-pub fn is_stream(headers: &HeaderMap) -> bool {
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     is_of_type(headers, STREAM)
 }
 
 /// The messages of a request that is a stream, as they come.
-pub struct Messages {
+pub(crate) struct Messages {
     body: axum::body::BodyDataStream,
     buffer: BytesMut,
     reader: BodyReader,
@@ -133,14 +133,14 @@ pub struct Messages {
 
 impl Messages {
     /// Starts reading the messages of a request.
-    pub fn of(request: Request) -> Result<Self, E2bError> {
+    pub(crate) fn of(request: Request) -> Result<Self, E2bError> {
         check_type(request.headers(), STREAM)?;
         let reader = BodyReader::of(request.extensions())?;
         Ok(Self { body: request.into_body().into_data_stream(), buffer: BytesMut::new(), reader })
     }
 
     /// The next message; none at the end.
-    pub async fn next<T: DeserializeOwned + Send + 'static>(&mut self) -> Result<Option<T>, E2bError> {
+    pub(crate) async fn next<T: DeserializeOwned + Send + 'static>(&mut self) -> Result<Option<T>, E2bError> {
         loop {
             if let Some((flags, content)) = take(&mut self.buffer)? {
                 return match flags {
@@ -163,7 +163,7 @@ impl Messages {
     }
 
     /// The only message of a request that asks for a stream.
-    pub async fn only<T: DeserializeOwned + Send + 'static>(mut self) -> Result<T, E2bError> {
+    pub(crate) async fn only<T: DeserializeOwned + Send + 'static>(mut self) -> Result<T, E2bError> {
         let first = self.next().await?.ok_or_else(|| E2bError::new(Kind::Bad, "the request has no message"))?;
         // Read to its end: a connection with something unread is reset, and the answer with it.
         match self.next::<IgnoredAny>().await? {

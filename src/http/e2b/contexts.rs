@@ -33,13 +33,13 @@ fn name_of(number: ContextNumber) -> String {
 }
 
 /// Returns the number of the context with this name; none where the name can't be one of this service's.
-pub fn number_of(name: &str) -> Option<ContextNumber> {
+pub(super) fn number_of(name: &str) -> Option<ContextNumber> {
     let digits = name.strip_suffix(TAIL).filter(|digits| digits.len() == 8)?;
     ContextNumber::from_str_radix(digits, 16).ok().filter(|number| name_of(*number) == name)
 }
 
 /// Error for a context that does not exist.
-pub fn unknown(name: &str) -> E2bError {
+pub(super) fn unknown(name: &str) -> E2bError {
     E2bError::new(Kind::NotFound, format!("Context {} not found", name.chars().take(100).collect::<String>()))
 }
 
@@ -47,7 +47,7 @@ pub fn unknown(name: &str) -> E2bError {
 ///
 /// # Errors
 /// Returns an error for every language but Python.
-pub fn check_language(language: Option<&str>) -> Result<(), E2bError> {
+pub(super) fn check_language(language: Option<&str>) -> Result<(), E2bError> {
     match language {
         None => Ok(()),
         Some(language) if language.eq_ignore_ascii_case("python") => Ok(()),
@@ -56,7 +56,7 @@ pub fn check_language(language: Option<&str>) -> Result<(), E2bError> {
 }
 
 /// Error for a language that does not exist here, with the status whose message both SDKs show.
-pub fn unsupported(language: &str) -> E2bError {
+pub(super) fn unsupported(language: &str) -> E2bError {
     let language: String = language.chars().take(40).collect();
     let message = format!("the language {language:?} is not supported: there are python and, without contexts, bash");
     E2bError::new(Kind::NotFound, message)
@@ -75,7 +75,7 @@ fn of_context(info: &SessionInfo, name: &str) -> impl Fn(SessionError) -> E2bErr
 }
 
 /// Creates a context in a sandbox.
-pub async fn create(State(e2b): State<E2b>, request: Request) -> Response {
+pub(super) async fn create(State(e2b): State<E2b>, request: Request) -> Response {
     made(&e2b, request).await.map_or_else(E2bError::into_text, IntoResponse::into_response)
 }
 
@@ -110,7 +110,7 @@ fn fresh_number() -> Result<ContextNumber, E2bError> {
 }
 
 /// Lists the contexts of a sandbox.
-pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
+pub(super) async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Response {
     let listed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let contexts = e2b.shared.service.sessions.contexts(info.id).await.map_err(of_context(&info, ""))?;
@@ -121,7 +121,7 @@ pub async fn list(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Respo
 }
 
 /// Removes a context from a sandbox.
-pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
+pub(super) async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
     let removed = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;
@@ -132,7 +132,12 @@ pub async fn remove(State(e2b): State<E2b>, Path(name): Path<String>, headers: H
 }
 
 /// Gives a context a fresh interpreter.
-pub async fn restart(State(e2b): State<E2b>, Path(name): Path<String>, headers: HeaderMap, uri: Uri) -> Response {
+pub(super) async fn restart(
+    State(e2b): State<E2b>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Response {
     let restarted = async {
         let info = e2b.interpreter_sandbox(&headers, &uri)?;
         let number = number_of(&name).ok_or_else(|| unknown(&name))?;

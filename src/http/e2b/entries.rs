@@ -11,7 +11,7 @@ use proofbox_types::user::User;
 
 /// Directories that a client's paths begin in.
 #[derive(Clone, Debug)]
-pub struct PathBase {
+pub(super) struct PathBase {
     /// Home directory of the user that the client names, or of the sandbox's default one.
     home: &'static str,
     /// Working directory of commands that name none.
@@ -20,18 +20,18 @@ pub struct PathBase {
 
 impl PathBase {
     /// The directories of a sandbox for a user.
-    pub fn of(info: &SessionInfo, user: Option<User>) -> Self {
+    pub(super) fn of(info: &SessionInfo, user: Option<User>) -> Self {
         Self::with(&info.spec.commands, user)
     }
 
     /// The directories of these defaults for a user.
-    pub fn with(defaults: &CommandDefaults, user: Option<User>) -> Self {
+    pub(super) fn with(defaults: &CommandDefaults, user: Option<User>) -> Self {
         let home = user.unwrap_or(defaults.user).home();
         Self { home, directory: defaults.cwd.clone().unwrap_or_else(|| home.to_owned()) }
     }
 
     /// A path as the session takes it: relative ones lie in the working directory, `~` is the user's home directory.
-    pub fn resolve(&self, path: &str) -> String {
+    pub(super) fn resolve(&self, path: &str) -> String {
         let (base, relative) = match path.strip_prefix('~') {
             Some("") => (self.home, ""),
             Some(rest) if rest.starts_with('/') => (self.home, rest.trim_start_matches('/')),

@@ -17,7 +17,7 @@ use proofbox_types::session::FileTrouble;
 
 /// Kind of error, which determines the status code and Connect's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The request is wrong.
     Bad,
     /// Request without valid credentials.
@@ -100,7 +100,7 @@ impl Kind {
 
 /// An error as E2B's clients read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum E2bError {
+pub(crate) enum E2bError {
     /// Error of the request itself.
     Plain {
         /// Kind of the error.
@@ -126,7 +126,7 @@ pub enum E2bError {
 
 impl E2bError {
     /// An error of this kind.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let mut message = message.into();
         const MAX_LENGTH: usize = 500;
         if message.len() > MAX_LENGTH {
@@ -137,17 +137,17 @@ impl E2bError {
     }
 
     /// Error for a sandbox that does not exist.
-    pub fn dead(sandbox: &str) -> Self {
+    pub(crate) fn dead(sandbox: &str) -> Self {
         Self::Dead { sandbox: sandbox.chars().take(100).collect() }
     }
 
     /// Internal failure of the service.
-    pub fn internal() -> Self {
+    pub(crate) fn internal() -> Self {
         Self::new(Kind::Internal, "the service failed; the request may be sent again")
     }
 
     /// Translates an error of the sandbox `sandbox`, on a path of its own.
-    pub fn of_sandbox(sandbox: &str, error: SessionError) -> Self {
+    pub(crate) fn of_sandbox(sandbox: &str, error: SessionError) -> Self {
         match error {
             SessionError::NotFound | SessionError::Lost | SessionError::Paused => Self::dead(sandbox),
             error => error.into(),
@@ -155,7 +155,7 @@ impl E2bError {
     }
 
     /// Returns the kind of the error.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Plain { kind, .. } => *kind,
             Self::Dead { .. } | Self::Closed { .. } => Kind::Unavailable,
@@ -163,7 +163,7 @@ impl E2bError {
     }
 
     /// Returns the message for people.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::Plain { message, .. } => message.clone(),
             // Clients look for these words.
@@ -173,12 +173,12 @@ impl E2bError {
     }
 
     /// Returns the error with another kind.
-    pub fn with_kind(self, kind: Kind) -> Self {
+    pub(crate) fn with_kind(self, kind: Kind) -> Self {
         Self::new(kind, self.message())
     }
 
     /// Renders the error as plain text.
-    pub fn into_text(self) -> Response {
+    pub(crate) fn into_text(self) -> Response {
         match self {
             Self::Plain { kind, message, retry_after } => {
                 finished((kind.status(), message).into_response(), retry_after)
@@ -188,7 +188,7 @@ impl E2bError {
     }
 
     /// Renders the error as the answer to a unary Connect call.
-    pub fn into_connect(self) -> Response {
+    pub(crate) fn into_connect(self) -> Response {
         match self {
             Self::Plain { kind, retry_after, .. } => {
                 let (_, status) = kind.connect();
@@ -199,14 +199,14 @@ impl E2bError {
     }
 
     /// Renders the error as it stands in the last envelope of a stream, or in the answer to a call.
-    pub fn connect_json(&self) -> Value {
+    pub(crate) fn connect_json(&self) -> Value {
         json!({"code": self.kind().connect().0, "message": self.message()})
     }
 }
 
 /// Marker of an answer that is in the form of this API flavour already.
 #[derive(Clone, Copy, Debug)]
-pub struct Translated;
+pub(super) struct Translated;
 
 fn finished(mut response: Response, retry_after: Option<Duration>) -> Response {
     response.extensions_mut().insert(Translated);

@@ -36,7 +36,7 @@ struct ExecuteRequest {
 }
 
 /// Runs a cell. Errors before the first line have a status of their own; later ones are reported in the stream.
-pub async fn execute(State(e2b): State<E2b>, request: Request) -> Response {
+pub(super) async fn execute(State(e2b): State<E2b>, request: Request) -> Response {
     match begin(e2b, request).await {
         Ok(response) => response,
         Err(error) => error.into_text(),

@@ -65,7 +65,7 @@ impl Query {
 }
 
 /// Bytes of a file.
-pub async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
+pub(super) async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
     let query = Query::of(&uri);
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
     let base = PathBase::of(&info, user_named(&query.username)?);
@@ -146,7 +146,7 @@ impl Reading {
 }
 
 /// Writes the files of an upload.
-pub async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
+pub(super) async fn upload(State(e2b): State<E2b>, request: Request) -> Result<Json<Value>, E2bError> {
     let query = Query::of(request.uri());
     let info = e2b.signed_sandbox(request.headers(), request.uri(), &query.access(Operation::Write))?;
     let base = PathBase::of(&info, user_named(&query.username)?);
@@ -230,7 +230,7 @@ fn is_packed(headers: &HeaderMap) -> Result<bool, E2bError> {
     }
 }
 
-pub fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, E2bError> {
     let mut content = Vec::new();
     let mut unpacking = flate2::read::MultiGzDecoder::new(bytes).take(MAX_UNPACKED + 1);
     unpacking.read_to_end(&mut content).map_err(|_| E2bError::new(Kind::Bad, "the body is not gzip"))?;

@@ -33,7 +33,7 @@ struct MoveRequest {
 }
 
 /// Serves a call of the `Filesystem` service.
-pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
+pub(super) async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
     let is_stream = connect::is_stream(request.headers());
     match answered(e2b, &method, request).await {
         Ok(response) => response,

@@ -32,7 +32,7 @@ fn is_plain(character: char) -> bool {
 }
 
 /// Returns a line of JSON: a value and a line feed.
-pub fn line(value: &impl Serialize) -> Vec<u8> {
+pub(super) fn line(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::with_capacity(128);
     let written = value.serialize(&mut serde_json::Serializer::with_formatter(&mut line, Ascii));
     written.expect("strings, numbers and maps with text for keys are JSON, and memory takes all");

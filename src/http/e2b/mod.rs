@@ -58,7 +58,7 @@ struct E2b {
 }
 
 /// Builds the routes of this API flavour.
-pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let e2b = E2b { shared: shared.clone(), state: Arc::default() };
     let (one, template, webhook) = ("/sandboxes/{id}", "/templates/{id}", "/events/webhooks/{id}");
     let below = |path: &str| format!("{one}/{path}");
@@ -132,7 +132,7 @@ async fn refuse_when_draining(State(e2b): State<E2b>, request: Request, next: Ne
 }
 
 /// Translates errors of this service's own making into the form of this API flavour, for its clients.
-pub async fn translate_errors(request: Request, next: Next) -> Response {
+pub(super) async fn translate_errors(request: Request, next: Next) -> Response {
     let (headers, uri) = (request.headers(), request.uri());
     let named = is_theirs(headers, uri).then(|| Named::of(headers, uri));
     let response = next.run(request).await;

@@ -129,7 +129,7 @@ struct StreamData {
 }
 
 /// Serves a call of the `Process` service.
-pub async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
+pub(super) async fn call(State(e2b): State<E2b>, Path(method): Path<String>, request: Request) -> Response {
     let is_stream = connect::is_stream(request.headers());
     match answered(&e2b, &method, request).await {
         Ok(response) => response,
@@ -315,7 +315,7 @@ fn told(
 }
 
 /// Line for output that went beyond the limit of a call; none where all was sent.
-pub fn cut_note(bytes: u64) -> Option<String> {
+pub(super) fn cut_note(bytes: u64) -> Option<String> {
     (bytes > 0).then(|| format!("\n[{bytes} bytes of output are left out: they are more than a call may write]\n"))
 }
 

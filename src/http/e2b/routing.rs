@@ -10,13 +10,13 @@ use crate::service::{SessionInfo, SessionState};
 use proofbox_types::ids::SessionId;
 
 /// The port of files, processes and health.
-pub const ENVD: u16 = 49983;
+pub(super) const ENVD: u16 = 49983;
 /// The port of the interpreter.
-pub const INTERPRETER: u16 = 49999;
+pub(super) const INTERPRETER: u16 = 49999;
 
 /// A sandbox as a request names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub(super) struct Named {
     /// Text of the name, as the client wrote it.
     pub text: String,
     /// The port, where one is given: a hint, for paths tell more.
@@ -25,7 +25,7 @@ pub struct Named {
 
 impl Named {
     /// The sandbox that the headers name, or the host.
-    pub fn of(headers: &HeaderMap, uri: &Uri) -> Option<Self> {
+    pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Option<Self> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         if let Some(id) = text("e2b-sandbox-id").filter(|id| !id.is_empty()) {
             let port = text("e2b-sandbox-port").and_then(|port| port.parse().ok());
@@ -50,7 +50,7 @@ const TRAFFIC_TOKEN: &str = "e2b-traffic-access-token";
 
 /// Returns the token that SDKs send back where they send no access token. It is derived from the access token, which it
 /// does not reveal.
-pub fn traffic_token(access_token: &str) -> String {
+pub(super) fn traffic_token(access_token: &str) -> String {
     let digest = Sha256::digest(format!("proofbox traffic {access_token}").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -62,7 +62,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 
 impl E2b {
     /// Returns the live sandbox that a request is for, without checking who asks.
-    pub fn sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
+    pub(super) fn sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let Some(named) = Named::of(headers, uri) else {
             // Clients of one version send nothing but the token.
             let found = token(headers).and_then(|token| {
@@ -86,7 +86,7 @@ impl E2b {
     }
 
     /// Returns the sandbox that a request is for, when it brings the sandbox's token.
-    pub fn own_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
+    pub(super) fn own_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         match token(headers) {
             Some(token) if secrets_equal(info.spec.token.as_bytes(), token.as_bytes()) => Ok(info),
@@ -100,7 +100,7 @@ impl E2b {
     ///
     /// # Errors
     /// Returns an error when the request brings neither, or there is no such sandbox.
-    pub fn interpreter_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
+    pub(super) fn interpreter_sandbox(&self, headers: &HeaderMap, uri: &Uri) -> Result<SessionInfo, E2bError> {
         let info = self.sandbox(headers, uri)?;
         let equal = |shown: &str, secret: &str| secrets_equal(shown.as_bytes(), secret.as_bytes());
         let traffic = headers.get(TRAFFIC_TOKEN).and_then(|value| value.to_str().ok());
@@ -119,7 +119,12 @@ impl E2b {
     }
 
     /// Returns the sandbox of a request for `/files`, where a signature in the address can replace the token.
-    pub fn signed_sandbox(&self, headers: &HeaderMap, uri: &Uri, access: &Access<'_>) -> Result<SessionInfo, E2bError> {
+    pub(super) fn signed_sandbox(
+        &self,
+        headers: &HeaderMap,
+        uri: &Uri,
+        access: &Access<'_>,
+    ) -> Result<SessionInfo, E2bError> {
         if access.signature.is_none() {
             return self.own_sandbox(headers, uri);
         }

@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 use super::secrets_equal;
 
 /// Message for a signature that is not the sandbox's.
-pub const WRONG: &str = "invalid signature";
+pub(super) const WRONG: &str = "invalid signature";
 
 /// Operation that an address is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(super) enum Operation {
     /// Download of a file, by `GET`.
     Read,
     /// Upload of files, by `POST`.
@@ -20,7 +20,7 @@ pub enum Operation {
 
 /// Parameters of an address of `/files` that determine who may use it.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
+pub(super) struct Access<'a> {
     /// Operation that the address permits.
     pub operation: Operation,
     /// Path as the client gave it.
@@ -35,7 +35,7 @@ pub struct Access<'a> {
 
 impl Access<'_> {
     /// Returns whether the address is signed with this token.
-    pub fn is_signed_with(&self, token: &str) -> bool {
+    pub(super) fn is_signed_with(&self, token: &str) -> bool {
         self.signature.is_some_and(|signature| secrets_equal(signature.as_bytes(), self.sign(token).as_bytes()))
     }
 
@@ -56,7 +56,7 @@ impl Access<'_> {
     ///
     /// # Errors
     /// Returns an error when it has expired, or the end is not a number.
-    pub fn check_expiration(&self, now: i64) -> Result<(), &'static str> {
+    pub(super) fn check_expiration(&self, now: i64) -> Result<(), &'static str> {
         match self.expiration.map(str::parse::<i64>) {
             None => Ok(()),
             Some(Ok(end)) if now <= end => Ok(()),

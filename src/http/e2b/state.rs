@@ -22,11 +22,11 @@ const MAX_METADATA: usize = 1 << 20;
 const TIDY_FROM: usize = 64;
 
 /// Metadata that clients give a file, by name.
-pub type Metadata = BTreeMap<String, String>;
+pub(super) type Metadata = BTreeMap<String, String>;
 
 /// State of all sandboxes, and idempotency keys: see the module.
 #[derive(Default)]
-pub struct E2bState {
+pub(super) struct E2bState {
     sandboxes: Mutex<HashMap<SessionId, Own>>,
     keys: Mutex<HashMap<String, Key>>,
     /// Number of sandboxes from which on those that have ended are removed.
@@ -60,12 +60,12 @@ impl E2bState {
     }
 
     /// Removes the state of a sandbox.
-    pub fn forget(&self, id: SessionId) {
+    pub(super) fn forget(&self, id: SessionId) {
         self.sandboxes().remove(&id);
     }
 
     /// Forgets sandboxes that have ended by themselves.
-    pub fn tidy(&self, sessions: &SessionManager) {
+    pub(super) fn tidy(&self, sessions: &SessionManager) {
         let mut sandboxes = self.sandboxes();
         // So each is looked at about once for every one that comes.
         if sandboxes.len() >= self.tidy_at.load(Ordering::Relaxed).max(TIDY_FROM) {
@@ -76,7 +76,7 @@ impl E2bState {
 
     /// Returns the share of the time since this was last asked, or since the sandbox is `age` old, in which it had the
     /// core; `cpu` is the time that it had it in all.
-    pub fn cpu_share(&self, id: SessionId, cpu: Duration, age: Duration) -> f64 {
+    pub(super) fn cpu_share(&self, id: SessionId, cpu: Duration, age: Duration) -> f64 {
         let now = Instant::now();
         let mut sandboxes = self.sandboxes();
         let before = sandboxes.entry(id).or_default().cpu.replace((cpu, now));
@@ -89,12 +89,12 @@ impl E2bState {
     }
 
     /// Returns the metadata of a file.
-    pub fn metadata(&self, id: SessionId, path: &str) -> Option<Metadata> {
+    pub(super) fn metadata(&self, id: SessionId, path: &str) -> Option<Metadata> {
         self.sandboxes().get(&id)?.metadata.get(path).cloned()
     }
 
     /// Replaces the metadata of a file by that of its upload, and returns whether there was room for it.
-    pub fn describe(&self, id: SessionId, path: &str, metadata: Metadata) -> bool {
+    pub(super) fn describe(&self, id: SessionId, path: &str, metadata: Metadata) -> bool {
         let mut sandboxes = self.sandboxes();
         if metadata.is_empty() {
             if let Some(own) = sandboxes.get_mut(&id) {
@@ -115,7 +115,7 @@ impl E2bState {
     }
 
     /// Moves the metadata of a file, or of all files in a directory, to the path `to`; removes it where there is none.
-    pub fn moved(&self, id: SessionId, from: &str, to: Option<&str>) {
+    pub(super) fn moved(&self, id: SessionId, from: &str, to: Option<&str>) {
         let mut sandboxes = self.sandboxes();
         let Some(own) = sandboxes.get_mut(&id) else { return };
         let below = format!("{from}/");
@@ -133,13 +133,13 @@ impl E2bState {
     }
 
     /// The watches of a sandbox.
-    pub fn watches(&self, id: SessionId) -> Arc<Watches> {
+    pub(super) fn watches(&self, id: SessionId) -> Arc<Watches> {
         Arc::clone(&self.sandboxes().entry(id).or_default().watches)
     }
 
     /// Returns the slot for the sandbox that was made for the request with this key. Whoever finds the slot empty makes
     /// the sandbox under its lock, and others wait meanwhile.
-    pub fn made_for(&self, key: String) -> Arc<tokio::sync::Mutex<Option<SessionId>>> {
+    pub(super) fn made_for(&self, key: String) -> Arc<tokio::sync::Mutex<Option<SessionId>>> {
         let now = Instant::now();
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.len() >= MAX_KEYS {

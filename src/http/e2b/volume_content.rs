@@ -148,7 +148,7 @@ fn conflict_of(uri: &Uri) -> Result<VolumeConflict, E2bError> {
 }
 
 /// Describes an entry.
-pub async fn stat(
+pub(super) async fn stat(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -162,7 +162,7 @@ pub async fn stat(
 }
 
 /// Lists a directory.
-pub async fn list(
+pub(super) async fn list(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -177,7 +177,7 @@ pub async fn list(
 }
 
 /// Bytes of a file.
-pub async fn read(
+pub(super) async fn read(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -198,7 +198,7 @@ pub async fn read(
 }
 
 /// Writes a whole file.
-pub async fn write(
+pub(super) async fn write(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     mut request: Request,
@@ -216,7 +216,7 @@ pub async fn write(
 }
 
 /// Makes a directory.
-pub async fn make_directory(
+pub(super) async fn make_directory(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -240,7 +240,7 @@ struct Update {
 }
 
 /// Sets attributes of an entry.
-pub async fn set_attributes(
+pub(super) async fn set_attributes(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     request: Request,
@@ -256,7 +256,7 @@ pub async fn set_attributes(
 }
 
 /// Removes an entry, a directory with all that is in it.
-pub async fn remove(
+pub(super) async fn remove(
     State(e2b): State<E2b>,
     Path(id): Path<String>,
     headers: HeaderMap,

@@ -49,7 +49,7 @@ struct WatcherRequest {
 
 /// The watches of one sandbox that are fetched.
 #[derive(Default)]
-pub struct Watches(Mutex<HashMap<String, Watcher>>);
+pub(super) struct Watches(Mutex<HashMap<String, Watcher>>);
 
 struct Watcher {
     waiting: Arc<Waiting>,
@@ -208,7 +208,12 @@ impl Watching {
 }
 
 /// Answers `WatchDir` by streaming changes as they happen.
-pub async fn watch(e2b: E2b, sandbox: SessionId, base: &PathBase, request: Request) -> Result<Response, E2bError> {
+pub(super) async fn watch(
+    e2b: E2b,
+    sandbox: SessionId,
+    base: &PathBase,
+    request: Request,
+) -> Result<Response, E2bError> {
     let keep_alive = connect::keep_alive(request.headers());
     let deadline = connect::deadline(request.headers())?.filter(|deadline| !deadline.is_zero());
     let request = Messages::of(request)?.only().await?;
@@ -248,7 +253,12 @@ fn event_stream(
 }
 
 /// Answers `CreateWatcher` by starting a watch, whose changes are buffered until they are fetched.
-pub async fn create(e2b: &E2b, sandbox: SessionId, base: &PathBase, request: Request) -> Result<Value, E2bError> {
+pub(super) async fn create(
+    e2b: &E2b,
+    sandbox: SessionId,
+    base: &PathBase,
+    request: Request,
+) -> Result<Value, E2bError> {
     let request: WatchRequest = connect::message(request).await?;
     let watches = e2b.state.watches(sandbox);
     if watches.all().len() >= MAX_WATCHES {
@@ -269,7 +279,7 @@ pub async fn create(e2b: &E2b, sandbox: SessionId, base: &PathBase, request: Req
 }
 
 /// Answers `GetWatcherEvents` with the changes since the last call.
-pub async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
+pub(super) async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let WatcherRequest { watcher_id } = connect::message(request).await?;
     let watches = e2b.state.watches(sandbox);
     let watches = watches.all();
@@ -284,7 +294,7 @@ pub async fn events(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<V
 }
 
 /// Answers `RemoveWatcher` by ending a watch.
-pub async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
+pub(super) async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> Result<Value, E2bError> {
     let WatcherRequest { watcher_id } = connect::message(request).await?;
     let removed = e2b.state.watches(sandbox).all().remove(&watcher_id);
     removed.map(|_| json!({})).ok_or_else(unknown)

@@ -14,31 +14,31 @@ use super::submissions::MAX_BATCH;
 /// Version of Judge0 whose interface this is: clients choose the ids of languages by it.
 const VERSION: &str = "1.13.1";
 
-pub async fn statuses() -> Json<Value> {
+pub(super) async fn statuses() -> Json<Value> {
     Json((1..=STATUSES.len()).map(status_json).collect())
 }
 
-pub async fn about() -> Json<Value> {
+pub(super) async fn about() -> Json<Value> {
     let maintainer = concat!("proofbox ", env!("CARGO_PKG_VERSION"));
     Json(json!({"version": VERSION, "homepage": "", "source_code": "", "maintainer": maintainer}))
 }
 
-pub async fn version() -> &'static str {
+pub(super) async fn version() -> &'static str {
     VERSION
 }
 
 /// The caller was authenticated on the way here.
-pub async fn authenticate() -> StatusCode {
+pub(super) async fn authenticate() -> StatusCode {
     StatusCode::OK
 }
 
-pub async fn system_info() -> Json<Value> {
+pub(super) async fn system_info() -> Json<Value> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Json(json!({"Architecture": std::env::consts::ARCH, "CPU(s)": cores.to_string()}))
 }
 
 /// Returns the settings, with the largest values that the policy grants.
-pub async fn config_info(
+pub(super) async fn config_info(
     State(judge0): State<Judge0>,
     axum::Extension(caller): axum::Extension<proofbox_types::caller::Caller>,
 ) -> Json<Value> {

@@ -16,7 +16,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Rendering of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Texts {
+pub(super) enum Texts {
     /// As Base64.
     Base64,
     /// As they are, where they are UTF-8.
@@ -24,7 +24,7 @@ pub enum Texts {
 }
 
 /// Encodes in lines, each with its end.
-pub fn encode(bytes: &[u8]) -> String {
+pub(super) fn encode(bytes: &[u8]) -> String {
     let whole = LENIENT.encode(bytes);
     let mut lines = String::with_capacity(whole.len() + whole.len() / LINE + 1);
     let mut rest = whole.as_str();
@@ -38,7 +38,7 @@ pub fn encode(bytes: &[u8]) -> String {
 }
 
 /// Decodes up to the first padding; what is no Base64 is left out.
-pub fn decode(text: &str) -> Vec<u8> {
+pub(super) fn decode(text: &str) -> Vec<u8> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let mut digits: Vec<u8> = text.bytes().take_while(|byte| *byte != b'=').filter(is_digit).collect();
     // A digit alone is less than a byte.

@@ -9,7 +9,7 @@ use crate::http::programs::Failure;
 
 /// An error as Judge0's clients read it.
 #[derive(Debug)]
-pub struct Judge0Error {
+pub(super) struct Judge0Error {
     status: StatusCode,
     body: Value,
 }
@@ -20,27 +20,27 @@ impl Judge0Error {
     }
 
     /// 400: the request is not what the contract says.
-    pub fn bad(message: impl Into<String>) -> Self {
+    pub(super) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
     /// 422: fields of a submission are wrong.
-    pub fn invalid(errors: Map<String, Value>) -> Self {
+    pub(super) fn invalid(errors: Map<String, Value>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, body: Value::Object(errors) }
     }
 
     /// 404: there is no such submission or language.
-    pub fn not_found() -> Self {
+    pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not found")
     }
 
     /// 503: too many submissions have not ended.
-    pub fn queue_full() -> Self {
+    pub(super) fn queue_full() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "queue is full")
     }
 
     /// Returns the body of the answer.
-    pub fn into_body(self) -> Value {
+    pub(super) fn into_body(self) -> Value {
         self.body
     }
 }

@@ -11,26 +11,26 @@ use super::error::Judge0Error;
 const PYTHON_IDS: [u64; 5] = [71, 92, 100, 109, 113];
 
 /// Returns whether a language is run here.
-pub fn is_known(id: u64) -> bool {
+pub(super) fn is_known(id: u64) -> bool {
     PYTHON_IDS.contains(&id)
 }
 
 /// Returns the name of the language.
-pub fn name(judge0: &Judge0) -> String {
+pub(super) fn name(judge0: &Judge0) -> String {
     format!("Python ({})", judge0.shared.service.images.default().python)
 }
 
-pub async fn languages(State(judge0): State<Judge0>) -> Json<Value> {
+pub(super) async fn languages(State(judge0): State<Judge0>) -> Json<Value> {
     let name = name(&judge0);
     Json(PYTHON_IDS.iter().map(|id| json!({"id": id, "name": name})).collect())
 }
 
-pub async fn all_languages(State(judge0): State<Judge0>) -> Json<Value> {
+pub(super) async fn all_languages(State(judge0): State<Judge0>) -> Json<Value> {
     let name = name(&judge0);
     Json(PYTHON_IDS.iter().map(|id| json!({"id": id, "name": name, "is_archived": false})).collect())
 }
 
-pub async fn language(State(judge0): State<Judge0>, Path(id): Path<String>) -> Result<Json<Value>, Judge0Error> {
+pub(super) async fn language(State(judge0): State<Judge0>, Path(id): Path<String>) -> Result<Json<Value>, Judge0Error> {
     let id = id.parse().ok().filter(|id| is_known(*id)).ok_or_else(Judge0Error::not_found)?;
     Ok(Json(json!({
         "id": id,

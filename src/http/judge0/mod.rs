@@ -40,7 +40,7 @@ struct Judge0 {
 }
 
 /// Builds the routes of this API flavour.
-pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let judge0 = Judge0 { shared: shared.clone(), store: Arc::new(Store::new()) };
     Router::new()
         .route("/submissions", get(submissions::list).post(submissions::create))

@@ -14,7 +14,7 @@ use crate::service::Execution;
 use proofbox_types::outcome::Captured;
 
 /// Descriptions of the statuses, whose ids begin with 1.
-pub const STATUSES: [&str; 14] = [
+pub(super) const STATUSES: [&str; 14] = [
     "In Queue",
     "Processing",
     "Accepted",
@@ -47,12 +47,12 @@ const INTERNAL_ERROR: usize = 13;
 const DEFAULT_FIELDS: &str = "token,time,memory,stdout,stderr,compile_output,message,status";
 
 /// Renders a status.
-pub fn status_json(id: usize) -> Value {
+pub(super) fn status_json(id: usize) -> Value {
     json!({"id": id, "description": id.checked_sub(1).and_then(|index| STATUSES.get(index))})
 }
 
 /// Result of a submission.
-pub struct Done {
+pub(super) struct Done {
     status: usize,
     stdout: Option<Vec<u8>>,
     stderr: Option<Vec<u8>>,
@@ -68,7 +68,7 @@ pub struct Done {
 
 impl Done {
     /// Makes the result of a run.
-    pub fn of(asked: &NewSubmission, execution: &Execution) -> Self {
+    pub(super) fn of(asked: &NewSubmission, execution: &Execution) -> Self {
         let ending = Ending::of(execution, asked.limits().time);
         let mut stdout = bytes(&execution.stdout);
         let mut stderr = match execution.stderr.is_truncated() || execution.verdict.error.is_some() {
@@ -112,7 +112,7 @@ impl Done {
     }
 
     /// Makes the result of a submission that could not be run.
-    pub fn failed(failure: &Failure) -> Self {
+    pub(super) fn failed(failure: &Failure) -> Self {
         Self {
             status: INTERNAL_ERROR,
             stdout: None,
@@ -128,7 +128,7 @@ impl Done {
     }
 
     /// Returns the memory that the result itself takes, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
         optional(&self.stdout) + optional(&self.stderr)
     }
@@ -156,14 +156,14 @@ fn without_end(text: &[u8]) -> &[u8] {
 
 /// Fields that a request wants, each once.
 #[derive(Clone)]
-pub struct Fields(Vec<String>);
+pub(super) struct Fields(Vec<String>);
 
 impl Fields {
     /// Reads the names of fields, which commas separate.
     ///
     /// # Errors
     /// Returns an error that names those which do not exist.
-    pub fn read(names: Option<&str>) -> Result<Self, Judge0Error> {
+    pub(super) fn read(names: Option<&str>) -> Result<Self, Judge0Error> {
         let names = names.map_or(DEFAULT_FIELDS, str::trim);
         let names = if names.is_empty() { DEFAULT_FIELDS } else { names };
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
@@ -219,7 +219,7 @@ const FIELDS: [&str; 35] = [
 ];
 
 /// A submission, as it is shown.
-pub struct View<'a> {
+pub(super) struct View<'a> {
     pub token: &'a str,
     pub asked: &'a NewSubmission,
     pub created: Timestamp,
@@ -230,7 +230,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// Returns the length of the texts in these fields, in bytes.
-    pub fn bytes(&self, fields: &Fields) -> usize {
+    pub(super) fn bytes(&self, fields: &Fields) -> usize {
         let length = |name: &String| self.text(name).map_or(0, <[u8]>::len);
         fields.0.iter().map(length).sum()
     }
@@ -252,7 +252,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// Returns an error when a text that is wanted plain is not UTF-8.
-    pub fn render(&self, fields: &Fields, texts: Texts) -> Result<Value, Judge0Error> {
+    pub(super) fn render(&self, fields: &Fields, texts: Texts) -> Result<Value, Judge0Error> {
         let pair = |name: &String| Ok((name.clone(), self.field(name, texts)?));
         Ok(Value::Object(fields.0.iter().map(pair).collect::<Result<Map<_, _>, Judge0Error>>()?))
     }

@@ -11,13 +11,13 @@ use proofbox_types::caller::Caller;
 use proofbox_types::program::Program;
 
 /// Runs of a submission: more are not averaged here.
-pub const MAX_RUNS: f64 = 1.0;
+pub(super) const MAX_RUNS: f64 = 1.0;
 /// Maximum length of compiler options and command line arguments, in characters.
 const MAX_OPTIONS: usize = 512;
 const KIBIBYTE: f64 = 1024.0;
 
 /// Judge0's own defaults.
-pub struct Defaults {
+pub(super) struct Defaults {
     /// In seconds.
     pub cpu_time: f64,
     pub cpu_extra_time: f64,
@@ -30,7 +30,7 @@ pub struct Defaults {
 }
 
 /// Defaults of a submission that names no limits.
-pub const DEFAULTS: Defaults = Defaults {
+pub(super) const DEFAULTS: Defaults = Defaults {
     cpu_time: 5.0,
     cpu_extra_time: 1.0,
     wall_time: 10.0,
@@ -41,7 +41,7 @@ pub const DEFAULTS: Defaults = Defaults {
 };
 
 /// Largest limits that the policy grants.
-pub struct Ranges {
+pub(super) struct Ranges {
     /// In seconds.
     pub time: f64,
     /// In kilobytes.
@@ -52,7 +52,7 @@ pub struct Ranges {
 
 impl Ranges {
     /// Returns the ranges of a caller. Who may not use the policy hears so when a submission runs.
-    pub fn of(shared: &AppState, caller: &Caller) -> Self {
+    pub(super) fn of(shared: &AppState, caller: &Caller) -> Self {
         let policies = shared.service.policies.current();
         policies.pack(caller, POLICY).map_or(Self { time: f64::MAX, memory: f64::MAX, output: 0 }, |pack| Self {
             time: pack.ceiling.most.wall.as_secs_f64(),
@@ -63,7 +63,7 @@ impl Ranges {
 }
 
 /// A submission that was read.
-pub struct NewSubmission {
+pub(super) struct NewSubmission {
     pub language: u64,
     pub source_code: Vec<u8>,
     pub stdin: Option<Vec<u8>>,
@@ -86,7 +86,7 @@ impl NewSubmission {
     ///
     /// # Errors
     /// Returns an error that says what is wrong with each field.
-    pub fn read(fields: &Map<String, Value>, texts: Texts, ranges: &Ranges) -> Result<Self, Judge0Error> {
+    pub(super) fn read(fields: &Map<String, Value>, texts: Texts, ranges: &Ranges) -> Result<Self, Judge0Error> {
         let mut reader = Reader { fields, errors: Map::new() };
         let language = reader.language();
         let bytes = |text: String| match texts {
@@ -129,7 +129,7 @@ impl NewSubmission {
     }
 
     /// Returns the program, with source that is not UTF-8 as Python would read it: with replacement characters.
-    pub fn program(&self) -> Program {
+    pub(super) fn program(&self) -> Program {
         Program {
             code: String::from_utf8_lossy(&self.source_code).into_owned(),
             args: self.command_line_arguments.as_deref().map(words).unwrap_or_default(),
@@ -139,7 +139,7 @@ impl NewSubmission {
     }
 
     /// Returns the limits of the program.
-    pub fn limits(&self) -> ProgramLimits {
+    pub(super) fn limits(&self) -> ProgramLimits {
         ProgramLimits {
             time: TimeLimit::seconds(self.wall_time),
             cpu: Some(TimeLimit::seconds(self.cpu_time)),
@@ -149,7 +149,7 @@ impl NewSubmission {
     }
 
     /// Returns the memory that the submission itself takes, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
         self.source_code.len() + optional(&self.stdin) + optional(&self.expected_output)
     }

@@ -18,7 +18,7 @@ use crate::telemetry;
 use proofbox_memory::{Budget, Lease, Owner};
 
 /// Maximum number of submissions of one key that have not ended.
-pub const MAX_UNFINISHED: usize = 1024;
+pub(super) const MAX_UNFINISHED: usize = 1024;
 /// Memory for submissions and their results, in bytes. A key has at most half of it.
 const BUDGET: usize = 256 << 20;
 /// Memory that a submission takes beside its texts, in bytes.
@@ -27,7 +27,7 @@ const OVERHEAD: usize = 2 << 10;
 const MAX_AGE: Duration = Duration::from_secs(3600);
 
 /// A submission.
-pub struct Submission {
+pub(super) struct Submission {
     pub token: String,
     pub asked: NewSubmission,
     pub created: Timestamp,
@@ -44,12 +44,12 @@ struct Ended {
 
 impl Submission {
     /// Returns the result; none before there is one.
-    pub fn done(&self) -> Option<Arc<Done>> {
+    pub(super) fn done(&self) -> Option<Arc<Done>> {
         self.done.borrow().as_ref().map(|ended| Arc::clone(&ended.done))
     }
 
     /// Waits for the result.
-    pub async fn wait(&self) -> Option<Arc<Done>> {
+    pub(super) async fn wait(&self) -> Option<Arc<Done>> {
         let mut done = self.done.subscribe();
         let ended = done.wait_for(Option::is_some).await.ok()?;
         ended.as_ref().map(|ended| Arc::clone(&ended.done))
@@ -72,7 +72,7 @@ impl Submission {
 }
 
 /// Submissions of all keys.
-pub struct Store {
+pub(super) struct Store {
     budget: Budget,
     next: AtomicU64,
     owners: Mutex<HashMap<Owner, Owned>>,
@@ -132,7 +132,7 @@ fn largest(owners: &HashMap<Owner, Owned>, owner: Owner, bytes: usize) -> Owner 
 
 impl Store {
     /// Makes an empty store.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { budget: Budget::new(BUDGET), next: AtomicU64::new(0), owners: Mutex::default() }
     }
 
@@ -145,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when there is no room.
-    pub fn add<F: Future<Output = Done> + Send + 'static>(
+    pub(super) fn add<F: Future<Output = Done> + Send + 'static>(
         &self,
         owner: Owner,
         asked: NewSubmission,
@@ -186,7 +186,7 @@ impl Store {
     }
 
     /// Returns a submission of a key.
-    pub fn find(&self, owner: Owner, token: &str) -> Option<Arc<Submission>> {
+    pub(super) fn find(&self, owner: Owner, token: &str) -> Option<Arc<Submission>> {
         let token = Uuid::try_parse(token).ok()?.to_string();
         let owners = self.owners();
         let owned = owners.get(&owner)?;
@@ -194,7 +194,7 @@ impl Store {
     }
 
     /// Removes a submission of a key.
-    pub fn remove(&self, owner: Owner, token: &str) {
+    pub(super) fn remove(&self, owner: Owner, token: &str) {
         if let Some(owned) = self.owners().get_mut(&owner)
             && let Some(number) = owned.numbers.get(token).copied()
         {
@@ -203,7 +203,7 @@ impl Store {
     }
 
     /// Returns a part of the submissions of a key, the newest first, and how many there are in all.
-    pub fn list(&self, owner: Owner, skip: usize, count: usize) -> (Vec<Arc<Submission>>, usize) {
+    pub(super) fn list(&self, owner: Owner, skip: usize, count: usize) -> (Vec<Arc<Submission>>, usize) {
         let owners = self.owners();
         let Some(owned) = owners.get(&owner) else { return (Vec::new(), 0) };
         let part = owned.submissions.values().rev().skip(skip).take(count);

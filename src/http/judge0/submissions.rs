@@ -25,7 +25,7 @@ use crate::service::RequestDigest;
 use proofbox_types::caller::Caller;
 
 /// Maximum number of submissions in a batch.
-pub const MAX_BATCH: usize = 20;
+pub(super) const MAX_BATCH: usize = 20;
 /// Maximum length of the texts of several submissions in one answer, in bytes. One alone is shown whatever its length.
 const MAX_SHOWN: usize = 64 << 20;
 /// Submissions on a page where a request says nothing else.
@@ -165,7 +165,11 @@ impl Judge0 {
 }
 
 /// Makes a submission.
-pub async fn create(State(judge0): State<Judge0>, Extension(caller): Extension<Caller>, request: Request) -> Response {
+pub(super) async fn create(
+    State(judge0): State<Judge0>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
     let work = async move {
         let Parameters { texts, is_waiting, fields, .. } = Parameters::read(request.uri())?;
         let reader = BodyReader::of(request.extensions())?;
@@ -192,7 +196,7 @@ pub async fn create(State(judge0): State<Judge0>, Extension(caller): Extension<C
 }
 
 /// Makes several submissions.
-pub async fn create_batch(
+pub(super) async fn create_batch(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -233,7 +237,7 @@ fn check_batch(count: usize) -> Result<(), Judge0Error> {
 }
 
 /// Shows a submission.
-pub async fn show(
+pub(super) async fn show(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     Path(token): Path<String>,
@@ -245,7 +249,7 @@ pub async fn show(
 }
 
 /// Shows several submissions: null for each that there is not.
-pub async fn show_batch(
+pub(super) async fn show_batch(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -261,7 +265,7 @@ pub async fn show_batch(
 }
 
 /// Shows a page of the caller's own submissions, the newest first.
-pub async fn list(
+pub(super) async fn list(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -294,7 +298,7 @@ pub async fn list(
 }
 
 /// Deletes a submission that has ended.
-pub async fn delete(
+pub(super) async fn delete(
     State(judge0): State<Judge0>,
     Extension(caller): Extension<Caller>,
     Path(token): Path<String>,

@@ -15,11 +15,11 @@ const MAX_WAIT: Duration = Duration::from_secs(45);
 
 /// Service that is there, or is being started.
 #[derive(Clone)]
-pub struct Backend(Shared<BoxFuture<'static, Result<Arc<Service>, Arc<str>>>>);
+pub(super) struct Backend(Shared<BoxFuture<'static, Result<Arc<Service>, Arc<str>>>>);
 
 impl Backend {
     /// Wraps a service that is there.
-    pub fn ready(service: Arc<Service>) -> Self {
+    pub(super) fn ready(service: Arc<Service>) -> Self {
         let there = ready(Ok(service)).boxed().shared();
         // Seen by `started` from now on.
         let _ = there.clone().now_or_never();
@@ -27,7 +27,7 @@ impl Backend {
     }
 
     /// Starts a service in the background.
-    pub fn starting(start: impl Future<Output = anyhow::Result<Arc<Service>>> + Send + 'static) -> Self {
+    pub(super) fn starting(start: impl Future<Output = anyhow::Result<Arc<Service>>> + Send + 'static) -> Self {
         let started = tokio::spawn(start);
         let started = async move {
             match started.await {
@@ -43,7 +43,7 @@ impl Backend {
     }
 
     /// Returns the service if it has been waited for and is there.
-    pub fn started(&self) -> Option<Arc<Service>> {
+    pub(super) fn started(&self) -> Option<Arc<Service>> {
         self.0.peek().and_then(|started| started.as_ref().ok().cloned())
     }
 
@@ -51,7 +51,7 @@ impl Backend {
     ///
     /// # Errors
     /// Returns an error when it could not start, or takes longer than a client waits.
-    pub async fn service(&self) -> Result<Arc<Service>, ToolError> {
+    pub(super) async fn service(&self) -> Result<Arc<Service>, ToolError> {
         match tokio::time::timeout(MAX_WAIT, self.0.clone()).await {
             Ok(Ok(service)) => Ok(service),
             Ok(Err(error)) => Err(ToolError::new(format!("proofbox could not start: {error}"))),

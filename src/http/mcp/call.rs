@@ -23,21 +23,21 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reason why a tool has no result: a sentence for the model, on which it can act.
 #[derive(Debug)]
-pub struct ToolError(String);
+pub(super) struct ToolError(String);
 
 impl ToolError {
     /// Makes the error of this sentence.
-    pub fn new(sentence: impl Into<String>) -> Self {
+    pub(super) fn new(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
 
     /// Makes the error of a call that its client has cancelled.
-    pub fn cancelled() -> Self {
+    pub(super) fn cancelled() -> Self {
         Self::new("the call was cancelled")
     }
 
     /// Returns the sentence.
-    pub fn into_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         self.0
     }
 }
@@ -79,7 +79,7 @@ impl From<ExecuteError> for ToolError {
 
 /// Name that a client of an earlier revision got with `initialize`, for the requests that it cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClientSession(pub Uuid);
+pub(super) struct ClientSession(pub Uuid);
 
 /// A call over HTTP that its client can cancel with another request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ struct CallKey {
 
 /// Calls over HTTP that run.
 #[derive(Default)]
-pub struct CallsInFlight(Mutex<HashMap<CallKey, CancellationToken>>);
+pub(super) struct CallsInFlight(Mutex<HashMap<CallKey, CancellationToken>>);
 
 impl CallsInFlight {
     fn calls(&self) -> MutexGuard<'_, HashMap<CallKey, CancellationToken>> {
@@ -99,7 +99,7 @@ impl CallsInFlight {
     }
 
     /// Cancels the call that a client's request made, if it runs.
-    pub fn cancel(&self, caller: &Caller, session: ClientSession, request: RequestId) {
+    pub(super) fn cancel(&self, caller: &Caller, session: ClientSession, request: RequestId) {
         let key = CallKey { owner: caller.owner(), session, request };
         if let Some(call) = self.calls().get(&key) {
             call.cancel();
@@ -127,7 +127,7 @@ struct Progress {
 }
 
 /// One call of a tool.
-pub struct Call {
+pub(super) struct Call {
     /// Service that does the work.
     pub service: Arc<Service>,
     /// Caller on whose behalf it is done.
@@ -136,7 +136,7 @@ pub struct Call {
 }
 
 /// Cancellation and progress of a call, as its client sees them.
-pub struct CallHandle {
+pub(super) struct CallHandle {
     cancelled: CancellationToken,
     progress: Option<Progress>,
     /// Task that the call is.
@@ -145,21 +145,21 @@ pub struct CallHandle {
 }
 
 /// Request of a call that may become a task: while its client waits for the answer, it can cancel the call.
-pub struct Waiting {
+pub(super) struct Waiting {
     cancelled: CancellationToken,
     _in_flight: Option<InFlight>,
 }
 
 impl Waiting {
     /// Waits until the client cancels the call.
-    pub async fn cancelled(&self) {
+    pub(super) async fn cancelled(&self) {
         self.cancelled.cancelled().await;
     }
 }
 
 /// Source of a request's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallerSource {
+pub(super) enum CallerSource {
     /// The HTTP request, which was authenticated.
     Request,
     /// Nobody else than the user who started this process.
@@ -170,7 +170,7 @@ pub enum CallerSource {
 ///
 /// # Errors
 /// Returns an error when the request bypassed authentication.
-pub fn caller_of(source: CallerSource, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+pub(super) fn caller_of(source: CallerSource, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
     let parts = context.extensions.get::<Parts>();
     match source {
         CallerSource::Keyless => Ok(Caller::keyless()),
@@ -182,7 +182,7 @@ pub fn caller_of(source: CallerSource, context: &RequestContext<RoleServer>) -> 
 
 impl CallHandle {
     /// Takes the handle of a request.
-    pub fn new(context: RequestContext<RoleServer>, caller: &Caller, all: &Arc<CallsInFlight>) -> Self {
+    pub(super) fn new(context: RequestContext<RoleServer>, caller: &Caller, all: &Arc<CallsInFlight>) -> Self {
         let cancelled = context.ct.child_token();
         let session = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<ClientSession>());
         let in_flight = session.map(|session| {
@@ -196,12 +196,12 @@ impl CallHandle {
     }
 
     /// Makes the handle of a task whose request is answered at once.
-    pub fn of_task(task: Arc<Task>) -> Self {
+    pub(super) fn of_task(task: Arc<Task>) -> Self {
         Self { cancelled: task.cancelled().clone(), progress: None, task: Some(task), _in_flight: None }
     }
 
     /// Makes a handle of the call as a task, and gives what is left of the request that it was.
-    pub fn into_task(self, task: Arc<Task>) -> (Self, Waiting) {
+    pub(super) fn into_task(self, task: Arc<Task>) -> (Self, Waiting) {
         let Self { cancelled, progress, task: _, _in_flight } = self;
         (Self { progress, ..Self::of_task(task) }, Waiting { cancelled, _in_flight })
     }
@@ -211,7 +211,7 @@ impl CallHandle {
     ///
     /// # Errors
     /// Returns an error when it was cancelled.
-    pub async fn run<T>(&self, work: impl Future<Output = T>, doing: &Doing) -> Result<T, ToolError> {
+    pub(super) async fn run<T>(&self, work: impl Future<Output = T>, doing: &Doing) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
@@ -245,7 +245,7 @@ impl CallHandle {
 
 impl Call {
     /// Begins a call.
-    pub fn new(service: Arc<Service>, caller: Caller, handle: CallHandle) -> Self {
+    pub(super) fn new(service: Arc<Service>, caller: Caller, handle: CallHandle) -> Self {
         Self { service, caller, handle }
     }
 
@@ -253,7 +253,7 @@ impl Call {
     ///
     /// # Errors
     /// Returns an error when it was cancelled, or the work's own.
-    pub async fn run<T, E: Into<ToolError>>(
+    pub(super) async fn run<T, E: Into<ToolError>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
         doing: &Doing,
@@ -265,32 +265,32 @@ impl Call {
     ///
     /// # Errors
     /// Returns an error when the caller has no such session.
-    pub fn session(&self, id: &str) -> Result<SessionId, ToolError> {
+    pub(super) fn session(&self, id: &str) -> Result<SessionId, ToolError> {
         let session = SessionId::parse(id).filter(|id| self.service.sessions.is_own(&self.caller, *id));
         session.ok_or_else(|| ApiError::no_session().into())
     }
 
     /// Returns whether the client hears of progress.
-    pub fn has_listener(&self) -> bool {
+    pub(super) fn has_listener(&self) -> bool {
         self.handle.has_listener()
     }
 }
 
 /// Description of work that goes on: a constant, or the last line of its output.
 #[derive(Default)]
-pub struct Doing(Mutex<String>);
+pub(super) struct Doing(Mutex<String>);
 
 impl Doing {
     /// Longest line that is told, in bytes.
     const MAX_LINE: usize = 200;
 
     /// Makes the description.
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self(Mutex::new(text.to_owned()))
     }
 
     /// Takes the last line of an output that has any text as the description.
-    pub fn printed(&self, output: &str) {
+    pub(super) fn printed(&self, output: &str) {
         if let Some(line) = output.lines().rev().map(str::trim_end).find(|line| !line.is_empty()) {
             let line = &line[..line.floor_char_boundary(Self::MAX_LINE)];
             line.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Server of the protocol.
 #[derive(Clone)]
-pub struct Handler {
+pub(super) struct Handler {
     backend: Backend,
     callers: CallerSource,
     in_flight: Arc<CallsInFlight>,
@@ -46,12 +46,12 @@ pub struct Handler {
 
 impl Handler {
     /// Makes the server over a service.
-    pub fn new(backend: Backend, callers: CallerSource, in_flight: Arc<CallsInFlight>) -> Self {
+    pub(super) fn new(backend: Backend, callers: CallerSource, in_flight: Arc<CallsInFlight>) -> Self {
         Self { backend, callers, in_flight, tasks: Arc::default() }
     }
 
     /// Returns the tasks.
-    pub fn tasks(&self) -> &Tasks {
+    pub(super) fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
@@ -59,7 +59,7 @@ impl Handler {
     ///
     /// # Errors
     /// Returns an error when there is no room for another task.
-    pub fn begin_task(
+    pub(super) fn begin_task(
         &self,
         caller: &Caller,
         ttl: Duration,

@@ -23,7 +23,7 @@ const MAX_SESSIONS: usize = 32;
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Describes the addresses of files.
-pub fn template() -> ResourceTemplate {
+pub(super) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{BEGINNING}{{session}}/files/{{+path}}"), "session file").with_description(
         "A file of a session. `path` is relative to /home/user; an absolute path begins with a second slash.",
     )
@@ -54,7 +54,7 @@ impl Cursor {
 ///
 /// # Errors
 /// Returns an error when the cursor is none of a page before.
-pub async fn list(call: &Call, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
+pub(super) async fn list(call: &Call, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
     let cursor = match cursor {
         Some(text) => Some(Cursor::parse(text).ok_or_else(|| ToolError::new("`cursor` is none of an earlier page"))?),
         None => None,
@@ -118,7 +118,7 @@ fn resource(session: SessionId, path: &str, size: u64) -> Resource {
 ///
 /// # Errors
 /// Returns an error when there is no such file, or it is too large.
-pub async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, ToolError> {
+pub(super) async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, ToolError> {
     let parts = uri.strip_prefix(BEGINNING).and_then(|rest| rest.split_once("/files/"));
     let (session, path) = parts.ok_or_else(|| ToolError::new("there is no resource at this address"))?;
     let path = percent_decode_str(path).decode_utf8().map_err(|_| ToolError::new("the path is not UTF-8"))?;

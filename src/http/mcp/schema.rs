@@ -9,12 +9,12 @@ use rmcp::schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 /// Makes the schema of arguments.
-pub fn arguments<T: JsonSchema + Any>() -> Arc<JsonObject> {
+pub(super) fn arguments<T: JsonSchema + Any>() -> Arc<JsonObject> {
     made::<T>(SchemaSettings::draft2020_12())
 }
 
 /// Makes the schema of a result.
-pub fn result<T: JsonSchema + Any>() -> Arc<JsonObject> {
+pub(super) fn result<T: JsonSchema + Any>() -> Arc<JsonObject> {
     made::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 

@@ -20,10 +20,10 @@ use proofbox_memory::{Budget, Lease};
 use proofbox_types::ids::KeyId;
 
 /// Lifetime of a task whose client asks for none, and the longest that one can ask for.
-pub const DEFAULT_TTL: Duration = Duration::from_secs(1800);
-pub const MAX_TTL: Duration = Duration::from_secs(3600);
+pub(super) const DEFAULT_TTL: Duration = Duration::from_secs(1800);
+pub(super) const MAX_TTL: Duration = Duration::from_secs(3600);
 /// Interval at which clients are to ask for the state of a task.
-pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Tasks of one key, and of all: those that have ended count until their time is over, as clients may still ask for them.
 const MAX_OWN: usize = 128;
 const MAX_ALL: usize = 2048;
@@ -38,7 +38,7 @@ const CANCELLED: &str = "the task was cancelled";
 type TaskKey = (Option<KeyId>, Uuid);
 
 /// All tasks.
-pub struct Tasks(Arc<Table>);
+pub(super) struct Tasks(Arc<Table>);
 
 struct Table {
     tasks: Mutex<BTreeMap<TaskKey, Arc<Task>>>,
@@ -52,7 +52,7 @@ impl Default for Tasks {
 }
 
 /// A task.
-pub struct Task {
+pub(super) struct Task {
     key: TaskKey,
     created: Timestamp,
     ttl: Duration,
@@ -91,7 +91,7 @@ impl Phase {
 
 /// Reason why a call can't become a task.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRoom {
+pub(super) enum NoRoom {
     /// Too many tasks.
     #[error("there are too many tasks: wait until the time of some is over, and ask for a shorter one")]
     Tasks,
@@ -101,7 +101,7 @@ pub enum NoRoom {
 }
 
 /// State of a task, as the revisions of the protocol tell it in their own forms.
-pub struct Snapshot {
+pub(super) struct Snapshot {
     pub status: Status,
     pub message: Option<String>,
     pub created: Timestamp,
@@ -110,7 +110,7 @@ pub struct Snapshot {
 }
 
 /// Phase of a task, and its result once it has ended.
-pub enum Status {
+pub(super) enum Status {
     Working,
     Ended(Arc<CallToolResult>),
     Cancelled,
@@ -118,17 +118,17 @@ pub enum Status {
 
 impl Task {
     /// Returns the id by which clients ask for it.
-    pub fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         self.key.1.to_string()
     }
 
     /// Returns the token that is cancelled when the work is to end.
-    pub fn cancelled(&self) -> &CancellationToken {
+    pub(super) fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
     }
 
     /// Notes what the work does.
-    pub fn note(&self, doing: &str) {
+    pub(super) fn note(&self, doing: &str) {
         self.progress.send_if_modified(|progress| {
             let is_news = progress.phase.is_working() && progress.doing != doing;
             if is_news {
@@ -140,7 +140,7 @@ impl Task {
     }
 
     /// Ends the work; returns whether it had not ended yet.
-    pub fn cancel(&self) -> bool {
+    pub(super) fn cancel(&self) -> bool {
         let was_working = self.settle(Phase::Cancelled);
         self.cancelled.cancel();
         was_working
@@ -159,7 +159,7 @@ impl Task {
     }
 
     /// Waits for the end of the work, and returns its result.
-    pub async fn result(&self) -> CallToolResult {
+    pub(super) async fn result(&self) -> CallToolResult {
         let mut progress = self.progress.subscribe();
         let ended = progress.wait_for(|progress| !progress.phase.is_working()).await;
         match ended.as_ref().map(|progress| &progress.phase) {
@@ -169,7 +169,7 @@ impl Task {
     }
 
     /// Returns the state.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot {
         let progress = self.progress.borrow();
         let (status, message) = match &progress.phase {
             Phase::Working => (Status::Working, Some(progress.doing.clone()).filter(|doing| !doing.is_empty())),
@@ -180,7 +180,7 @@ impl Task {
     }
 
     /// Returns the state in the form of the extension for tasks, of revision 2026-07-28.
-    pub fn state(&self) -> TaskState {
+    pub(super) fn state(&self) -> TaskState {
         self.state_of(&self.snapshot())
     }
 
@@ -197,7 +197,7 @@ impl Task {
     }
 
     /// Returns the state with the result, in the same form.
-    pub fn detailed(&self) -> DetailedTask {
+    pub(super) fn detailed(&self) -> DetailedTask {
         let snapshot = self.snapshot();
         let state = self.state_of(&snapshot);
         let payload = match snapshot.status {
@@ -210,17 +210,17 @@ impl Task {
 }
 
 /// Renders a time as the protocol has it.
-pub fn time(time: Timestamp) -> String {
+pub(super) fn time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
 /// Returns a duration in milliseconds.
-pub fn milliseconds(duration: Duration) -> u64 {
+pub(super) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Renders a result as an object.
-pub fn object(result: &CallToolResult) -> JsonObject {
+pub(super) fn object(result: &CallToolResult) -> JsonObject {
     match serde_json::to_value(result) {
         Ok(serde_json::Value::Object(object)) => object,
         _ => JsonObject::new(),
@@ -259,7 +259,7 @@ impl Tasks {
     ///
     /// # Errors
     /// Returns an error when there is no room for another task.
-    pub fn begin<F>(
+    pub(super) fn begin<F>(
         &self,
         owner: Option<KeyId>,
         ttl: Duration,
@@ -292,20 +292,20 @@ impl Tasks {
     ///
     /// # Errors
     /// Returns an error when the owner has no such task.
-    pub fn get(&self, owner: Option<KeyId>, id: &str) -> Result<Arc<Task>, ErrorData> {
+    pub(super) fn get(&self, owner: Option<KeyId>, id: &str) -> Result<Arc<Task>, ErrorData> {
         let task = Uuid::try_parse(id).ok().and_then(|id| self.0.tasks().get(&(owner, id)).cloned());
         task.ok_or_else(|| ErrorData::invalid_params("there is no such task: its time may be over", None))
     }
 
     /// Lists at most `most` tasks of an owner, the oldest first, beginning after the task of this id.
-    pub fn list(&self, owner: Option<KeyId>, after: Option<Uuid>, most: usize) -> Vec<Arc<Task>> {
+    pub(super) fn list(&self, owner: Option<KeyId>, after: Option<Uuid>, most: usize) -> Vec<Arc<Task>> {
         let tasks = self.0.tasks();
         let range = own(owner, after.map_or(Included(Uuid::nil()), Excluded));
         tasks.range(range).take(most).map(|(_, task)| Arc::clone(task)).collect()
     }
 
     /// Removes a task whose client was never told of it, and ends its work.
-    pub fn remove(&self, task: &Task) {
+    pub(super) fn remove(&self, task: &Task) {
         self.0.tasks().remove(&task.key);
         task.cancel();
     }

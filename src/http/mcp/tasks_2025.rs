@@ -38,7 +38,7 @@ const MAX_ANNOUNCEMENT: usize = 1 << 20;
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// Message about a task.
-pub struct TaskMessage {
+pub(super) struct TaskMessage {
     id: RequestId,
     request: Result<TaskRequest, ErrorData>,
 }
@@ -98,13 +98,13 @@ struct ListParams {
 }
 
 /// Returns whether a message is of a client that agreed on the revision.
-pub fn is_spoken(headers: &HeaderMap) -> bool {
+pub(super) fn is_spoken(headers: &HeaderMap) -> bool {
     headers.get(REVISION_HEADER).is_some_and(|revision| revision == REVISION)
 }
 
 impl TaskMessage {
     /// Reads a message of a client of the revision; none of a message that is about no task.
-    pub fn read(message: &[u8]) -> Option<Self> {
+    pub(super) fn read(message: &[u8]) -> Option<Self> {
         let Head { id, method, params } = serde_json::from_slice(message).ok()?;
         let request = match method.as_str() {
             "tools/call" if params.task.is_some() => TaskRequest::call(message),
@@ -118,7 +118,7 @@ impl TaskMessage {
     }
 
     /// Answers the message.
-    pub async fn answer(self, handler: &Handler, caller: &Caller) -> Response {
+    pub(super) async fn answer(self, handler: &Handler, caller: &Caller) -> Response {
         let Self { id, request } = self;
         let owner = caller.owner();
         let answered = match request {
@@ -241,7 +241,7 @@ fn stream_of(work: impl Future<Output = Value> + Send + 'static) -> Response {
 
 /// Adds to an answer what it says of tasks to clients of the revision: that the server has them, and the tools that can
 /// be called as tasks. Any other answer is left as it is.
-pub async fn announce(response: Response) -> Response {
+pub(super) async fn announce(response: Response) -> Response {
     let (mut head, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, MAX_ANNOUNCEMENT).await else {
         return ErrorData::internal_error("the answer is too large", None).message.into_owned().into_response();

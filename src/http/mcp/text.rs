@@ -3,12 +3,12 @@
 use proofbox_types::outcome::Captured;
 
 /// Size of a text in a result, in bytes: a model reads it as a whole.
-pub const MAX_TEXT_BYTES: usize = 48 << 10;
+pub(super) const MAX_TEXT_BYTES: usize = 48 << 10;
 /// Size of a message in a result, in bytes.
-pub const MAX_MESSAGE_BYTES: usize = 4 << 10;
+pub(super) const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// Cuts the middle out of a text that is longer than `most` bytes, and notes there how much was left out.
-pub fn cut(text: String, most: usize) -> String {
+pub(super) fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
@@ -18,7 +18,7 @@ pub fn cut(text: String, most: usize) -> String {
 }
 
 /// Renders a stream, and tells whether something of it is left out.
-pub fn stream(captured: &Captured) -> (String, bool) {
+pub(super) fn stream(captured: &Captured) -> (String, bool) {
     let text = captured.text();
     let truncated = captured.is_truncated() || text.len() > MAX_TEXT_BYTES;
     (cut(text, MAX_TEXT_BYTES), truncated)

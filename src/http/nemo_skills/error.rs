@@ -11,26 +11,26 @@ use crate::http::programs::Failure;
 
 /// An error as NeMo-Skills' client reads it.
 #[derive(Debug)]
-pub struct NemoSkillsError {
+pub(super) struct NemoSkillsError {
     status: StatusCode,
     message: String,
 }
 
 impl NemoSkillsError {
     /// 400: a cell without a session.
-    pub fn no_name() -> Self {
+    pub(super) fn no_name() -> Self {
         let message = "X-Session-ID header required for ipython sessions".to_owned();
         Self { status: StatusCode::BAD_REQUEST, message }
     }
 
     /// 404: the session does not exist.
-    pub fn no_session(name: &str) -> Self {
+    pub(super) fn no_session(name: &str) -> Self {
         let shown: String = name.chars().take(100).collect();
         Self { status: StatusCode::NOT_FOUND, message: format!("IPython session {shown} not found") }
     }
 
     /// Renders the body of the answer: a result, as clients read no other.
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let status = if self.status == StatusCode::BAD_GATEWAY { "timeout" } else { "error" };
         json!({
             "process_status": status,

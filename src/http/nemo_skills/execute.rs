@@ -93,7 +93,7 @@ impl ExecuteAnswer {
 }
 
 /// Runs code.
-pub async fn execute(
+pub(super) async fn execute(
     State(nemo_skills): State<NemoSkills>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -32,7 +32,7 @@ struct NemoSkills {
 }
 
 /// Builds the routes of this API flavour.
-pub fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
+pub(super) fn routes<S: Clone + Send + Sync + 'static>(shared: &AppState) -> Router<S> {
     let nemo_skills = NemoSkills { shared: shared.clone(), names: Arc::default() };
     Router::new()
         .route("/execute", post(execute::execute))

@@ -13,7 +13,7 @@ use proofbox_types::ids::{KeyId, SessionId};
 /// Maximum number of names of one key.
 const MAX_NAMES: usize = 2000;
 /// Maximum length of a name, in bytes.
-pub const MAX_NAME_BYTES: usize = 256;
+pub(super) const MAX_NAME_BYTES: usize = 256;
 
 /// Names of one key.
 type Own = HashMap<String, Arc<Named>>;
@@ -21,10 +21,10 @@ type All = HashMap<Option<KeyId>, Own>;
 
 /// Names in use.
 #[derive(Default)]
-pub struct Names(Arc<Mutex<All>>);
+pub(super) struct Names(Arc<Mutex<All>>);
 
 /// What a name leads to.
-pub struct Named {
+pub(super) struct Named {
     /// Session; none before it has been opened. Locked while it is looked up or opened.
     pub session: tokio::sync::Mutex<Option<SessionId>>,
     /// Session, as the last look-up found it.
@@ -37,7 +37,7 @@ pub struct Named {
 }
 
 /// A name that a call uses.
-pub struct InUse {
+pub(super) struct InUse {
     all: Arc<Mutex<All>>,
     owner: Option<KeyId>,
     name: String,
@@ -73,7 +73,7 @@ impl Drop for InUse {
 
 impl InUse {
     /// Notes the session that the name leads to.
-    pub fn note(&self, session: SessionId) {
+    pub(super) fn note(&self, session: SessionId) {
         *lock(&self.named.known) = Some(session);
     }
 }
@@ -85,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Names {
     /// Returns what a name leads to, for a call. When its owner has too many names, the one that was used least recently is
     /// forgotten: its session ends when it has been idle.
-    pub fn take(&self, owner: Option<KeyId>, name: &str) -> InUse {
+    pub(super) fn take(&self, owner: Option<KeyId>, name: &str) -> InUse {
         let mut all = lock(&self.0);
         let own = all.entry(owner).or_default();
         if own.len() >= MAX_NAMES && !own.contains_key(name) {
@@ -107,13 +107,13 @@ impl Names {
     }
 
     /// Forgets a name, and returns its session.
-    pub fn remove(&self, owner: Option<KeyId>, name: &str) -> Option<SessionId> {
+    pub(super) fn remove(&self, owner: Option<KeyId>, name: &str) -> Option<SessionId> {
         let named = lock(&self.0).get_mut(&owner)?.remove(name)?;
         *lock(&named.known)
     }
 
     /// Forgets the name of an owner that was used least recently, of those that no call uses, and returns its session.
-    pub fn remove_oldest(&self, owner: Option<KeyId>) -> Option<SessionId> {
+    pub(super) fn remove_oldest(&self, owner: Option<KeyId>) -> Option<SessionId> {
         let mut all = lock(&self.0);
         let own = all.get_mut(&owner)?;
         let named = own.remove(&least_used(own)?)?;
@@ -121,7 +121,7 @@ impl Names {
     }
 
     /// Lists the sessions of an owner that are alive.
-    pub fn list(&self, sessions: &SessionManager, owner: Option<KeyId>) -> Value {
+    pub(super) fn list(&self, sessions: &SessionManager, owner: Option<KeyId>) -> Value {
         let all = lock(&self.0);
         let list = all.get(&owner).into_iter().flatten().filter_map(|(name, named)| {
             let info = sessions.info((*lock(&named.known))?).ok()?;

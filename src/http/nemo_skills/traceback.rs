@@ -2,7 +2,7 @@
 
 /// Mode of tracebacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verbosity {
+pub(super) enum Verbosity {
     /// The lines that raised, without those around them.
     Plain,
     /// The lines around as well: how sessions have it.
@@ -13,7 +13,7 @@ pub enum Verbosity {
 
 impl Verbosity {
     /// Returns the mode of a name; what IPython has beside these is nearest to `Context`.
-    pub fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         match name {
             "Plain" => Self::Plain,
             "Minimal" => Self::Minimal,
@@ -22,7 +22,7 @@ impl Verbosity {
     }
 
     /// Renders the traceback of a session in this mode.
-    pub fn render(self, traceback: &str) -> String {
+    pub(super) fn render(self, traceback: &str) -> String {
         match self {
             Self::Context => traceback.to_owned(),
             Self::Plain => plain(traceback),

@@ -18,7 +18,7 @@ use super::AppState;
 use super::programs::{DetailError, admit};
 
 /// Builds the routes of this API flavour.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     Router::new()
         .route("/test_program", post(test_program::test_program))
         .route("/test_program_stdio", post(test_program::test_program_stdio))

@@ -17,7 +17,7 @@ const TEXT_RATIO: usize = 4;
 const MIN_TEXT: usize = 4 << 10;
 
 /// Returns the memory that reading a pickle of this size takes at most, in bytes.
-pub fn cost(pickle_bytes: usize) -> usize {
+pub(super) fn cost(pickle_bytes: usize) -> usize {
     pickle_bytes * (1 + TEXT_RATIO) + MIN_TEXT + pickle_bytes.min(MAX_VALUES) * 2 * VALUE_BYTES
 }
 
@@ -25,7 +25,7 @@ pub fn cost(pickle_bytes: usize) -> usize {
 ///
 /// # Errors
 /// Returns an error that says what can't be read.
-pub fn read(pickle: &[u8]) -> Result<Value, &'static str> {
+pub(super) fn read(pickle: &[u8]) -> Result<Value, &'static str> {
     let mut reader = Reader {
         rest: pickle,
         values: pickle.len().min(MAX_VALUES),

@@ -23,7 +23,7 @@ const MAX_TESTS: usize = 10_000;
 ///
 /// # Errors
 /// Returns an error when there is no such list, or no memory for it.
-pub async fn list(tests: Value, reader: &BodyReader) -> Result<Vec<Value>, Failure> {
+pub(super) async fn list(tests: Value, reader: &BodyReader) -> Result<Vec<Value>, Failure> {
     let tests = match tests {
         Value::Null | Value::Bool(false) => Vec::new(),
         Value::Array(tests) => tests,
@@ -73,7 +73,7 @@ fn unpacked(packed: &[u8]) -> Result<Vec<Value>, &'static str> {
 ///
 /// # Errors
 /// Returns an error when it is none.
-pub fn source(test: Value) -> Result<String, Failure> {
+pub(super) fn source(test: Value) -> Result<String, Failure> {
     match test {
         Value::String(source) => Ok(source),
         _ => Err(unreadable("a test is a text of Python")),
@@ -97,7 +97,7 @@ enum Input {
 ///
 /// # Errors
 /// Returns an error when it is none.
-pub fn case(test: Value) -> Result<StdinCase, Failure> {
+pub(super) fn case(test: Value) -> Result<StdinCase, Failure> {
     let Object(InputOutput { input, output }) = serde_json::from_value(test)
         .map_err(|_| unreadable("a test has `input`, a text or a list of lines, and `output`, a text"))?;
     let stdin = match input {

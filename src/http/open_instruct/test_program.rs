@@ -79,7 +79,7 @@ enum Kind {
 }
 
 /// Runs Python statements on the names of a program.
-pub async fn test_program(
+pub(super) async fn test_program(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -88,7 +88,7 @@ pub async fn test_program(
 }
 
 /// Compares the output of a program with the expected one.
-pub async fn test_program_stdio(
+pub(super) async fn test_program_stdio(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -115,7 +115,7 @@ fn text_bytes(value: &Value) -> usize {
 }
 
 /// Runs a batch of scripts.
-pub async fn execute_batch(
+pub(super) async fn execute_batch(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -14,7 +14,7 @@ use super::AppState;
 use super::programs::{DetailError, admit};
 
 /// Builds the routes of this API flavour.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     Router::new()
         .route("/execute_batch", post(execute_batch::execute_batch))
         .route_layer(from_fn_with_state(shared.clone(), admit::<DetailError>))

@@ -73,7 +73,7 @@ impl From<Failure> for ErrorMessage {
 }
 
 /// Begins an environment.
-pub async fn connect(
+pub(super) async fn connect(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     upgrade: WebSocketUpgrade,

@@ -16,7 +16,7 @@ use super::AppState;
 use super::programs::identify;
 
 /// Builds the routes of this API flavour.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     Router::new()
         .route("/ws", get(environment::connect))
         .route_layer(from_fn_with_state(shared.clone(), admit))

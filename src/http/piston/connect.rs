@@ -96,7 +96,7 @@ impl<E: Into<PistonError>> From<E> for Ended {
 }
 
 /// Begins a conversation.
-pub async fn connect(
+pub(super) async fn connect(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     upgrade: WebSocketUpgrade,

@@ -9,25 +9,25 @@ use crate::http::programs::Failure;
 
 /// An error as Piston's clients read it.
 #[derive(Debug)]
-pub struct PistonError {
+pub(super) struct PistonError {
     status: StatusCode,
     message: String,
 }
 
 impl PistonError {
     /// 400: the request is not what the contract says.
-    pub fn bad(message: impl Into<String>) -> Self {
+    pub(super) fn bad(message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, message: message.into() }
     }
 
     /// 415: the body is not JSON.
-    pub fn not_json() -> Self {
+    pub(super) fn not_json() -> Self {
         let message = "requests must be of type application/json".to_owned();
         Self { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, message }
     }
 
     /// Returns what is said to the client.
-    pub fn message(&self) -> &str {
+    pub(super) fn message(&self) -> &str {
         &self.message
     }
 }

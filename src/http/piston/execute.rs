@@ -106,7 +106,7 @@ impl Stage {
 }
 
 /// Runs a program.
-pub async fn execute(
+pub(super) async fn execute(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -28,7 +28,7 @@ const LANGUAGE: &str = "python";
 const ALIASES: [&str; 4] = ["py", "py3", "python3", "python3.13"];
 
 /// Builds the routes of this API flavour. Clients append a slash or don't.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     let packages = || get(packages).post(change_packages).delete(change_packages);
     Router::new()
         .route("/runtimes", get(runtimes))

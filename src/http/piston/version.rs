@@ -3,7 +3,7 @@
 type Version = [u64; 3];
 
 /// Returns whether a selector selects a version. A selector that can't be read selects none.
-pub fn selects(selector: &str, version: &str) -> bool {
+pub(super) fn selects(selector: &str, version: &str) -> bool {
     let Some((version, 3)) = parse(version) else { return false };
     let all = |range: &str| {
         let joined =

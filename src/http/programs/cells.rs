@@ -15,7 +15,7 @@ const ROOM_PAUSE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Returns an error when it is refused, or there is no room in time.
-pub async fn until<T, F: Future<Output = Result<T, SessionError>>>(
+pub(crate) async fn until<T, F: Future<Output = Result<T, SessionError>>>(
     deadline: Instant,
     work: impl Fn() -> F,
 ) -> Result<T, Failure> {
@@ -34,13 +34,13 @@ pub async fn until<T, F: Future<Output = Result<T, SessionError>>>(
 }
 
 /// Returns whether a limit on time ended a cell.
-pub fn is_out_of_time(ran: &CellExecution) -> bool {
+pub(crate) fn is_out_of_time(ran: &CellExecution) -> bool {
     matches!(ran.execution.verdict.class, FailureClass::Timeout | FailureClass::FuelExhausted)
 }
 
 /// An exception or a limit that ended a cell, as a notebook shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellError {
+pub(crate) struct CellError {
     /// Name of the exception's type, or of the failure class of a limit.
     pub name: String,
     pub value: String,
@@ -49,7 +49,7 @@ pub struct CellError {
 
 impl CellError {
     /// Returns the error of a cell, if it did not run to its end.
-    pub fn of(ran: &CellExecution) -> Option<Self> {
+    pub(crate) fn of(ran: &CellExecution) -> Option<Self> {
         match (&ran.raised, &ran.execution.verdict.error) {
             (Some(raised), _) => Some(Self {
                 name: raised.name.clone(),

@@ -17,7 +17,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// An error as clients of SandboxFusion, open-instruct and open-r1 read it.
 #[derive(Debug)]
-pub struct DetailError(Failure);
+pub(crate) struct DetailError(Failure);
 
 impl<E: Into<Failure>> From<E> for DetailError {
     fn from(error: E) -> Self {
@@ -27,12 +27,12 @@ impl<E: Into<Failure>> From<E> for DetailError {
 
 impl DetailError {
     /// Returns what is said to the client.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         self.0.message()
     }
 
     /// Renders the body of the answer.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({"detail": self.message()})
     }
 }

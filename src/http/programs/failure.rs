@@ -10,7 +10,7 @@ use crate::service::{ExecuteError, OverQuota, SessionError, UnansweredError};
 
 /// Failure of a request, by what its client can do about it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Request that is not what the contract says.
     Invalid(String),
     /// Request for data or a feature that is not here.
@@ -27,12 +27,12 @@ pub enum Failure {
 
 impl Failure {
     /// Makes the failure of a request to a service that is going down.
-    pub fn draining() -> Self {
+    pub(crate) fn draining() -> Self {
         Self::Late("the service is going down; send it again".to_owned())
     }
 
     /// Returns the status code of an answer; `invalid` and `late` are a protocol's own for these two.
-    pub fn status(&self, invalid: StatusCode, late: StatusCode) -> StatusCode {
+    pub(crate) fn status(&self, invalid: StatusCode, late: StatusCode) -> StatusCode {
         match self {
             Self::Invalid(_) => invalid,
             Self::Unsupported(_) => StatusCode::BAD_REQUEST,
@@ -44,7 +44,7 @@ impl Failure {
     }
 
     /// Returns what is said to the client.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         let (Self::Invalid(message)
         | Self::Unsupported(message)
         | Self::Refused(message)

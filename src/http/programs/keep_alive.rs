@@ -22,7 +22,7 @@ const BLANK: &[u8] = b"\n";
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Answers with the JSON that `work` makes, with status 200; see [`answer_with`].
-pub async fn answer<T, E, L>(
+pub(crate) async fn answer<T, E, L>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
     late: impl FnOnce(E) -> L + Send + 'static,
 ) -> Response
@@ -36,7 +36,7 @@ where
 
 /// Answers with the JSON that `work` makes. After [`MAX_SILENCE`] the answer begins with the status of success and white
 /// space; what `work` fails at then is said by the JSON that `late` makes of the error.
-pub async fn answer_with<T, E, L>(
+pub(crate) async fn answer_with<T, E, L>(
     status: StatusCode,
     work: impl Future<Output = Result<T, E>> + Send + 'static,
     late: impl FnOnce(E) -> L + Send + 'static,

@@ -36,14 +36,14 @@ use proofbox_types::program::Program;
 use proofbox_types::status::{FailureClass, Status};
 use proofbox_types::submission::{Grading, Submission, Tests};
 
-pub use cells::{CellError, is_out_of_time, until};
-pub use detail_error::DetailError;
-pub use failure::Failure;
-pub use keep_alive::{answer, answer_with};
-pub use socket::{GOING_AWAY, Gone, Socket};
+pub(super) use cells::{CellError, is_out_of_time, until};
+pub(super) use detail_error::DetailError;
+pub(super) use failure::Failure;
+pub(super) use keep_alive::{answer, answer_with};
+pub(super) use socket::{GOING_AWAY, Gone, Socket};
 
 /// Name of the policy whose limits hold: these flavours have no word for another.
-pub const POLICY: &str = "default";
+pub(super) const POLICY: &str = "default";
 
 /// Fuel that counts as a second of a program's time: about what a busy interpreter uses in one. Fuel is the same however
 /// busy the machine is, and so is what it limits.
@@ -57,40 +57,40 @@ const WALL_RATIO: f64 = 2.0;
 
 /// Time that a program may take: computing, counted in fuel, and sleep.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimeLimit(Duration);
+pub(super) struct TimeLimit(Duration);
 
 impl TimeLimit {
     /// Makes the limit of a number of seconds from a request: the nearest that a wall clock can have.
-    pub fn seconds(seconds: f64) -> Self {
+    pub(super) fn seconds(seconds: f64) -> Self {
         Self(Duration::try_from_secs_f64(seconds.max(0.001)).unwrap_or(Duration::MAX))
     }
 
     /// Returns the time that is left after a part of it.
-    pub fn less(self, used: Duration) -> Self {
+    pub(super) fn less(self, used: Duration) -> Self {
         Self(self.0.saturating_sub(used).max(Duration::from_millis(1)))
     }
 
     /// Returns the smaller of two limits.
-    pub fn min(self, other: Self) -> Self {
+    pub(super) fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
 
     /// Returns whether a run has used it up.
-    pub fn is_exceeded_by(self, execution: &Execution) -> bool {
+    pub(super) fn is_exceeded_by(self, execution: &Execution) -> bool {
         matches!(execution.verdict.class, FailureClass::Timeout | FailureClass::FuelExhausted)
             || time_used(execution) > self.0
     }
 }
 
 /// Returns the time that a run took as [`TimeLimit`] counts it.
-pub fn time_used(execution: &Execution) -> Duration {
+pub(super) fn time_used(execution: &Execution) -> Duration {
     let slept = execution.cost.execution.saturating_sub(execution.cost.cpu);
     slept.saturating_add(Duration::from_secs_f64(execution.cost.fuel as f64 / FUEL_PER_SECOND))
 }
 
 /// End of a program, as an operating system tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(super) enum Ending {
     /// The program ended with this exit code. A policy that refused it counts as a failure of it.
     Exited(i32),
     /// A signal of this number ended the program, or it exited as shells tell that.
@@ -105,7 +105,7 @@ pub enum Ending {
 
 impl Ending {
     /// Returns the end of a run.
-    pub fn of(execution: &Execution, time: TimeLimit) -> Self {
+    pub(super) fn of(execution: &Execution, time: TimeLimit) -> Self {
         if time.is_exceeded_by(execution) {
             return Self::OutOfTime;
         }
@@ -127,7 +127,7 @@ impl Ending {
 const SIGNALLED: i32 = 128;
 
 /// Returns the name of a signal that ends programs by themselves.
-pub fn signal_name(number: i32) -> Option<&'static str> {
+pub(super) fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {
         4 => "SIGILL",
         6 => "SIGABRT",
@@ -143,7 +143,7 @@ pub fn signal_name(number: i32) -> Option<&'static str> {
 
 /// Returns the standard error of a run, with the reason why a limit ended the program, or a policy refused it: that is
 /// in no line of its own.
-pub fn stderr_with_reason(execution: &Execution) -> String {
+pub(super) fn stderr_with_reason(execution: &Execution) -> String {
     let mut stderr = execution.stderr.text();
     if let Some(error) = execution.verdict.error.as_ref().filter(|error| error.type_name.is_empty()) {
         if !stderr.is_empty() && !stderr.ends_with('\n') {
@@ -157,7 +157,7 @@ pub fn stderr_with_reason(execution: &Execution) -> String {
 
 /// Limits that a request of these flavours gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProgramLimits {
+pub(super) struct ProgramLimits {
     /// Time for all that the program does.
     pub time: TimeLimit,
     /// Time for computing alone, where it has a limit of its own.
@@ -168,7 +168,7 @@ pub struct ProgramLimits {
 
 impl ProgramLimits {
     /// Translates to the service's limits: the nearest that the policy grants, as other services have other ranges.
-    pub fn within(self, ceiling: &Ceiling) -> AskedLimits {
+    pub(super) fn within(self, ceiling: &Ceiling) -> AskedLimits {
         let Limits { fuel: most_fuel, wall: most_wall, memory_bytes: most_memory, .. } = ceiling.most;
         let Limits { fuel: least_fuel, wall: least_wall, memory_bytes: least_memory, .. } = ceiling.least;
         let seconds = self.time.0.as_secs_f64();
@@ -187,7 +187,7 @@ impl ProgramLimits {
 
 impl AppState {
     /// Translates limits of a request to those of the service.
-    pub fn limits_of(&self, caller: &Caller, limits: ProgramLimits) -> AskedLimits {
+    pub(super) fn limits_of(&self, caller: &Caller, limits: ProgramLimits) -> AskedLimits {
         // A policy that the caller may not use is refused when the submission is.
         let policies = self.service.policies.current();
         policies.pack(caller, POLICY).map_or_else(|_| AskedLimits::default(), |pack| limits.within(&pack.ceiling))
@@ -195,7 +195,7 @@ impl AppState {
 }
 
 /// A request that was read.
-pub struct ReadBody<T> {
+pub(super) struct ReadBody<T> {
     pub body: T,
     pub digest: RequestDigest,
     /// Arrival of the request.
@@ -206,7 +206,7 @@ pub struct ReadBody<T> {
 ///
 /// # Errors
 /// Returns an error when the body can't be taken, or is no `T`.
-pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<ReadBody<T>, Failure> {
+pub(super) async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Result<ReadBody<T>, Failure> {
     read_as(request, Ok).await
 }
 
@@ -215,7 +215,7 @@ pub async fn read<T: DeserializeOwned + Send + 'static>(request: Request) -> Res
 ///
 /// # Errors
 /// Returns the errors of [`read`], and of `convert`.
-pub async fn read_as<T, R, E>(
+pub(super) async fn read_as<T, R, E>(
     request: Request,
     convert: impl FnOnce(T) -> Result<R, E> + Send + 'static,
 ) -> Result<ReadBody<R>, E>
@@ -235,7 +235,7 @@ where
 }
 
 /// Run of a program for a request.
-pub struct Run {
+pub(super) struct Run {
     pub program: Program,
     pub tests: Option<(Tests, Grading)>,
     pub limits: ProgramLimits,
@@ -249,7 +249,7 @@ impl Run {
     ///
     /// # Errors
     /// Returns an error when it is refused, or there is no result in time.
-    pub async fn execute(self, shared: &AppState, caller: &Caller) -> Result<Execution, UnansweredError> {
+    pub(super) async fn execute(self, shared: &AppState, caller: &Caller) -> Result<Execution, UnansweredError> {
         let submission = submission(self.program, shared.limits_of(caller, self.limits), self.tests);
         shared.service.unattended.submit_until(caller, submission, self.request, self.arrived + MAX_WAIT).await
     }
@@ -282,7 +282,7 @@ fn submission(program: Program, limits: AskedLimits, graded: Option<(Tests, Grad
 ///
 /// # Errors
 /// Returns an error when the request is not served.
-pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure> {
+pub(super) fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure> {
     if shared.draining.has_begun() {
         return Err(Failure::draining());
     }
@@ -294,7 +294,7 @@ pub fn identify(shared: &AppState, request: &mut Request) -> Result<(), Failure>
 
 /// Lets requests in: those of callers who may, while the service is up. `E` says in a flavour's words why another is
 /// refused.
-pub async fn admit<E: From<Failure> + IntoResponse>(
+pub(super) async fn admit<E: From<Failure> + IntoResponse>(
     State(shared): State<AppState>,
     mut request: Request,
     next: Next,
@@ -306,7 +306,7 @@ pub async fn admit<E: From<Failure> + IntoResponse>(
 }
 
 /// Moves a key that is the password of the URL to where keys are.
-pub fn move_key_of_url(headers: &mut HeaderMap) {
+pub(super) fn move_key_of_url(headers: &mut HeaderMap) {
     let password = |value: &HeaderValue| {
         let (scheme, encoded) = value.to_str().ok()?.split_once(' ')?;
         let pair = BASE64.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
@@ -325,7 +325,7 @@ fn digest(path: &str, body: &[u8]) -> RequestDigest {
 }
 
 /// Returns the digest of a part of a request.
-pub fn part(RequestDigest(whole): RequestDigest, index: usize) -> RequestDigest {
+pub(super) fn part(RequestDigest(whole): RequestDigest, index: usize) -> RequestDigest {
     RequestDigest(Sha256::new().chain_update(whole).chain_update((index as u64).to_le_bytes()).finalize().into())
 }
 

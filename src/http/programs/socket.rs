@@ -10,21 +10,25 @@ use crate::http::connections::OpenConnection;
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Code and reason of the end of a connection to a service that is going down (RFC 6455).
-pub const GOING_AWAY: (u16, &str) = (1001, "the service is going down");
+pub(crate) const GOING_AWAY: (u16, &str) = (1001, "the service is going down");
 
 /// WebSocket of a client, which counts as a connection until it is closed: a service that is going down waits for it.
-pub struct Socket {
+pub(crate) struct Socket {
     socket: WebSocket,
     _connection: Option<OpenConnection>,
 }
 
 /// Sign that the client has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub(crate) struct Gone;
 
 impl Socket {
     /// Answers a request with a WebSocket, for `work` to use.
-    pub fn open<F>(upgrade: WebSocketUpgrade, parts: &Parts, work: impl FnOnce(Self) -> F + Send + 'static) -> Response
+    pub(crate) fn open<F>(
+        upgrade: WebSocketUpgrade,
+        parts: &Parts,
+        work: impl FnOnce(Self) -> F + Send + 'static,
+    ) -> Response
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -34,7 +38,7 @@ impl Socket {
     }
 
     /// Waits for the next message. Dropping the future loses none.
-    pub async fn next(&mut self) -> Result<Utf8Bytes, Gone> {
+    pub(crate) async fn next(&mut self) -> Result<Utf8Bytes, Gone> {
         loop {
             match self.socket.recv().await {
                 Some(Ok(Message::Text(text))) => return Ok(text),
@@ -46,13 +50,13 @@ impl Socket {
     }
 
     /// Sends a message as JSON.
-    pub async fn send(&mut self, message: &impl Serialize) -> Result<(), Gone> {
+    pub(crate) async fn send(&mut self, message: &impl Serialize) -> Result<(), Gone> {
         let text = serde_json::to_string(message).map_err(|_| Gone)?;
         self.socket.send(Message::Text(text.into())).await.map_err(|_| Gone)
     }
 
     /// Closes it, with a code and its reason.
-    pub async fn close(mut self, code: u16, reason: &'static str) {
+    pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         // Who has gone needs no goodbye.
         let _ = self.socket.send(Message::Close(Some(frame))).await;

@@ -13,7 +13,7 @@ const MAX_REASON: usize = 2000;
 
 /// promptfoo's `GradingResult`.
 #[derive(Debug, Serialize, PartialEq)]
-pub struct GradingResult {
+pub(super) struct GradingResult {
     pass: bool,
     /// Score of an evaluator, else the part of the cases that passed.
     score: f64,
@@ -25,7 +25,7 @@ impl GradingResult {
     ///
     /// # Errors
     /// Returns an error where there is none: the service failed, and not the output.
-    pub fn of(execution: Execution) -> Result<Self, ApiError> {
+    pub(super) fn of(execution: Execution) -> Result<Self, ApiError> {
         let verdict = &execution.verdict;
         let pass = match verdict.status {
             Status::InfrastructureError => return Err(ApiError::internal()),

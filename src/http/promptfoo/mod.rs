@@ -23,7 +23,7 @@ use proofbox_types::caller::{Caller, Urgency};
 use request::{Defaults, submission_of};
 
 /// Builds the route of this API flavour.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     Router::new()
         .route("/v1/promptfoo/webhook", post(webhook))
         .route_layer(from_fn_with_state(shared.clone(), authenticate))

@@ -21,7 +21,7 @@ const WITH_ENTRY_POINT: [&str; 2] = ["check_function", "function_cases"];
 
 /// Body of promptfoo's request; it may have more.
 #[derive(Deserialize)]
-pub struct WebhookRequest {
+pub(super) struct WebhookRequest {
     /// Answer of the model: text, or what its provider has parsed of it.
     output: Value,
     #[serde(default)]
@@ -29,7 +29,7 @@ pub struct WebhookRequest {
 }
 
 /// Fields that the URL of an assertion gives, where a row gives no others.
-pub struct Defaults {
+pub(super) struct Defaults {
     fields: Map<String, Value>,
     tests: Map<String, Value>,
 }
@@ -39,7 +39,7 @@ impl Defaults {
     ///
     /// # Errors
     /// Returns an error that names the parameter that is not known, or wrong.
-    pub fn of(uri: &Uri) -> Result<Self, ApiError> {
+    pub(super) fn of(uri: &Uri) -> Result<Self, ApiError> {
         let query = Query::of(uri, &[&FIELDS[..], &TEST_FIELDS[..], &[APP_PARAMS]].concat())?;
         let given = |names: &[&str]| -> Map<String, Value> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), json!(query.text(name)?)))).collect()
@@ -80,7 +80,7 @@ fn object(vars: &mut Map<String, Value>, name: &str) -> Result<Option<Map<String
 ///
 /// # Errors
 /// Returns an error that names the first field that has no meaning.
-pub fn submission_of(request: WebhookRequest, defaults: Defaults) -> Result<Submission, ApiError> {
+pub(super) fn submission_of(request: WebhookRequest, defaults: Defaults) -> Result<Submission, ApiError> {
     let WebhookRequest { output, context } = request;
     let mut vars = match context.get("vars") {
         None | Some(Value::Null) => Map::new(),

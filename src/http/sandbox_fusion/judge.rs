@@ -28,13 +28,13 @@ const CASES_AT_ONCE: usize = 4;
 const MAX_CASES: usize = 10_000;
 
 #[derive(Deserialize)]
-pub struct DatasetRequest {
+pub(super) struct DatasetRequest {
     #[serde(default)]
     config: TestConfig,
 }
 
 #[derive(Deserialize)]
-pub struct SubmitRequest {
+pub(super) struct SubmitRequest {
     #[serde(default)]
     id: Value,
     completion: String,
@@ -66,19 +66,19 @@ impl GradingAsked {
 }
 
 /// Returns the names of the data sets: there are none but those that requests bring.
-pub async fn list_datasets() -> Json<Value> {
+pub(super) async fn list_datasets() -> Json<Value> {
     Json(json!([]))
 }
 
 /// Returns the ids of rows.
-pub async fn list_ids(request: Request) -> Result<Json<Value>, DetailError> {
+pub(super) async fn list_ids(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     Class::of(&asked.body.config)?;
     Ok(Json(Row::all(&mut asked.body.config)?.iter().map(Row::id).collect()))
 }
 
 /// Returns the prompts of rows.
-pub async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
+pub(super) async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let rows = Row::all(&mut asked.body.config)?;
@@ -87,7 +87,7 @@ pub async fn get_prompts(request: Request) -> Result<Json<Value>, DetailError> {
 }
 
 /// Returns the prompt of a row.
-pub async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, DetailError> {
+pub(super) async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, DetailError> {
     let mut asked: ReadBody<DatasetRequest> = read(request).await?;
     let class = Class::of(&asked.body.config)?;
     let row = Row::only(&mut asked.body.config)?;
@@ -95,17 +95,17 @@ pub async fn get_prompt_by_id(request: Request) -> Result<Json<Value>, DetailErr
 }
 
 /// Returns no metrics: those of data sets that requests bring are their owners' own.
-pub async fn get_metrics() -> Json<Value> {
+pub(super) async fn get_metrics() -> Json<Value> {
     Json(json!({}))
 }
 
 /// Returns no function that makes metrics; see [`get_metrics`].
-pub async fn get_metrics_function() -> Json<Value> {
+pub(super) async fn get_metrics_function() -> Json<Value> {
     Json(json!({"function": null}))
 }
 
 /// Grades an answer.
-pub async fn submit(
+pub(super) async fn submit(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

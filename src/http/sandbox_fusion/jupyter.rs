@@ -33,7 +33,7 @@ const IDLE: Duration = Duration::from_secs(30);
 const MAX_FETCHED: u64 = 64 << 20;
 
 #[derive(Deserialize)]
-pub struct RunJupyterRequest {
+pub(super) struct RunJupyterRequest {
     cells: Vec<String>,
     #[serde(default)]
     cell_timeout: Option<f64>,
@@ -60,7 +60,7 @@ struct CellResult {
 
 /// Answer to `POST /run_jupyter`.
 #[derive(Debug, Serialize)]
-pub struct RunJupyterAnswer {
+pub(super) struct RunJupyterAnswer {
     status: RunStatus,
     message: String,
     driver: Option<CommandResult>,
@@ -84,7 +84,7 @@ impl RunJupyterAnswer {
 }
 
 /// Runs the cells of a notebook.
-pub async fn run_jupyter(
+pub(super) async fn run_jupyter(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -18,7 +18,7 @@ use super::AppState;
 use super::programs::{DetailError, admit};
 
 /// Builds the routes of this API flavour.
-pub fn routes(shared: &AppState) -> Router<AppState> {
+pub(super) fn routes(shared: &AppState) -> Router<AppState> {
     Router::new()
         .route("/run_code", post(run_code::run_code))
         .route("/run_jupyter", post(jupyter::run_jupyter))

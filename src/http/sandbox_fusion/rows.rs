@@ -17,7 +17,7 @@ const INSERT_MARK: &str = "#<INSERT>";
 
 /// Settings of a request.
 #[derive(Debug, Default, Deserialize)]
-pub struct TestConfig {
+pub(super) struct TestConfig {
     #[serde(default)]
     pub dataset_type: Option<String>,
     #[serde(default)]
@@ -36,19 +36,19 @@ pub struct TestConfig {
 
 impl TestConfig {
     /// Returns an entry of `extra`.
-    pub fn extra(&self, name: &str) -> Option<&Value> {
+    pub(super) fn extra(&self, name: &str) -> Option<&Value> {
         self.extra.as_ref()?.get(name)
     }
 
     /// Returns whether an entry of `extra` is set.
-    pub fn flag(&self, name: &str) -> bool {
+    pub(super) fn flag(&self, name: &str) -> bool {
         self.extra(name).and_then(Value::as_bool).unwrap_or(false)
     }
 }
 
 /// Class of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub(super) enum Class {
     /// Programs that read standard input and write standard output.
     CommonOj,
     /// Functions that a script of the row tests.
@@ -64,7 +64,7 @@ impl Class {
     ///
     /// # Errors
     /// Returns an error when it names none that is known here.
-    pub fn of(config: &TestConfig) -> Result<Self, Failure> {
+    pub(super) fn of(config: &TestConfig) -> Result<Self, Failure> {
         match config.dataset_type.as_deref() {
             Some("CommonOJDataset") => Ok(Self::CommonOj),
             Some("AutoEvalDataset" | "AutoEvalV4Dataset" | "AutoEvalV5Dataset" | "AutoEvalV6Dataset") => {
@@ -82,14 +82,14 @@ impl Class {
 }
 
 /// A row, whose fields are read as they are needed.
-pub struct Row(Map<String, Value>);
+pub(super) struct Row(Map<String, Value>);
 
 impl Row {
     /// Takes the only row of a request.
     ///
     /// # Errors
     /// Returns an error when it does not come with one row.
-    pub fn only(config: &mut TestConfig) -> Result<Self, Failure> {
+    pub(super) fn only(config: &mut TestConfig) -> Result<Self, Failure> {
         match config.provided_data.take() {
             Some(Value::Object(row)) => Ok(Self(row)),
             _ => Err(missing_data("an object")),
@@ -100,7 +100,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when it does not come with a list of rows.
-    pub fn all(config: &mut TestConfig) -> Result<Vec<Self>, Failure> {
+    pub(super) fn all(config: &mut TestConfig) -> Result<Vec<Self>, Failure> {
         let Some(Value::Array(rows)) = config.provided_data.take() else { return Err(missing_data("a list")) };
         let row = |row| match row {
             Value::Object(row) => Ok(Self(row)),
@@ -113,7 +113,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there is no such text.
-    pub fn text(&self, field: &str) -> Result<&str, Failure> {
+    pub(super) fn text(&self, field: &str) -> Result<&str, Failure> {
         self.0.get(field).and_then(Value::as_str).ok_or_else(|| missing(field, "text"))
     }
 
@@ -123,7 +123,7 @@ impl Row {
     }
 
     /// Returns the id of the row.
-    pub fn id(&self) -> Value {
+    pub(super) fn id(&self) -> Value {
         ["id", "task_id", "name"].iter().find_map(|field| self.0.get(*field).cloned()).unwrap_or(Value::Null)
     }
 
@@ -131,7 +131,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when they are no object.
-    pub fn labels(&self) -> Result<Map<String, Value>, Failure> {
+    pub(super) fn labels(&self) -> Result<Map<String, Value>, Failure> {
         match self.structure("labels")? {
             Value::Object(labels) => Ok(labels),
             Value::Null => Ok(Map::new()),
@@ -143,7 +143,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there is no such list.
-    pub fn texts(&self, field: &str) -> Result<Vec<String>, Failure> {
+    pub(super) fn texts(&self, field: &str) -> Result<Vec<String>, Failure> {
         serde_json::from_value(self.structure(field)?).map_err(|_| missing(field, "a list of texts"))
     }
 
@@ -151,7 +151,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when there are none of their form.
-    pub fn cases(&self) -> Result<Vec<Case>, Failure> {
+    pub(super) fn cases(&self) -> Result<Vec<Case>, Failure> {
         serde_json::from_value(self.structure("test")?)
             .map_err(|error| Failure::Invalid(format!("`test` of the row is no list of {{input, output}}: {error}")))
     }
@@ -160,7 +160,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when it has another form.
-    pub fn script(&self) -> Result<Script, Failure> {
+    pub(super) fn script(&self) -> Result<Script, Failure> {
         let Value::Object(mut test) = self.structure("test")? else { return Err(missing("test", "an object")) };
         let Some(Value::String(code)) = test.remove("code") else { return Err(missing("test.code", "text")) };
         let asset = parsed(test.remove("asset").unwrap_or(Value::Null)).map_err(|()| missing("test.asset", "JSON"))?;
@@ -173,7 +173,7 @@ impl Row {
     ///
     /// # Errors
     /// Returns an error when a field is missing.
-    pub fn prompt(&self, class: Class, config: &TestConfig) -> Result<Value, Failure> {
+    pub(super) fn prompt(&self, class: Class, config: &TestConfig) -> Result<Value, Failure> {
         let prompt = match class {
             Class::CommonOj => {
                 let language = config.language.as_deref().unwrap_or("python");
@@ -249,25 +249,25 @@ fn missing_data(kind: &str) -> Failure {
 
 /// Case of a program that reads standard input.
 #[derive(Debug, Deserialize)]
-pub struct Case {
+pub(super) struct Case {
     pub input: BTreeMap<String, String>,
     pub output: BTreeMap<String, String>,
 }
 
 /// Test of a function by a script.
-pub struct Script {
+pub(super) struct Script {
     pub code: String,
     pub files: Vec<File>,
 }
 
 impl Script {
     /// Returns whether the test can stand apart from the answer's code: then the code can't reach it.
-    pub fn is_apart(&self) -> bool {
+    pub(super) fn is_apart(&self) -> bool {
         !self.code.contains(INSERT_MARK)
     }
 
     /// Joins the test with an answer's code to one program.
-    pub fn joined(&self, code: &str) -> String {
+    pub(super) fn joined(&self, code: &str) -> String {
         match self.code.split_once(INSERT_MARK) {
             // What stands behind a second mark is left out, as in SandboxFusion.
             Some((before, after)) => {
@@ -279,14 +279,14 @@ impl Script {
 }
 
 /// Cuts the part of a program that runs only when it is the main one.
-pub fn without_main(code: &str) -> &str {
+pub(super) fn without_main(code: &str) -> &str {
     code.find("if __name__ ==").map_or(code, |start| &code[..start])
 }
 
 /// Compares output as `CommonOJDataset` does: line by line without the white space around lines, in either case; lines
 /// that are numbers may differ a little.
 #[expect(clippy::str_split_at_newline, reason = "as Python splits: of an empty text there is one line")]
-pub fn is_same_output(actual: &str, expected: &str) -> bool {
+pub(super) fn is_same_output(actual: &str, expected: &str) -> bool {
     let lines = |text: &str| text.trim().split('\n').map(|line| line.trim().to_lowercase()).collect::<Vec<_>>();
     let (actual, expected) = (lines(actual), lines(expected));
     let number = |line: &str| line.parse::<f64>().ok();

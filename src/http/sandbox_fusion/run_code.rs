@@ -24,7 +24,7 @@ const MEBIBYTE: u64 = 1 << 20;
 const LANGUAGES: [&str; 1] = ["python"];
 
 #[derive(Deserialize)]
-pub struct RunCodeRequest {
+pub(super) struct RunCodeRequest {
     code: String,
     #[serde(default)]
     language: Option<String>,
@@ -42,7 +42,7 @@ pub struct RunCodeRequest {
 
 /// Status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum RunStatus {
+pub(super) enum RunStatus {
     /// The program exited with code 0 in time.
     Success,
     /// The program did not.
@@ -53,7 +53,7 @@ pub enum RunStatus {
 
 /// Status of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum CommandStatus {
+pub(super) enum CommandStatus {
     /// The program ended by itself, or a limit other than time ended it.
     Finished,
     /// The program's time was over.
@@ -62,7 +62,7 @@ pub enum CommandStatus {
 
 /// Result of a program.
 #[derive(Debug, Serialize)]
-pub struct CommandResult {
+pub(super) struct CommandResult {
     pub status: CommandStatus,
     /// CPU time and sleep, in seconds.
     pub execution_time: f64,
@@ -73,7 +73,7 @@ pub struct CommandResult {
 
 /// Facts about a run that SandboxFusion's protocol has no field for.
 #[derive(Debug, Serialize)]
-pub struct RunFacts {
+pub(super) struct RunFacts {
     /// Failure class of the run.
     stderr_class: &'static str,
     /// Separation of tests from the program. `none`: there were no tests apart from it, so its exit code and output are
@@ -88,7 +88,7 @@ pub struct RunFacts {
 
 /// Answer to `POST /run_code`.
 #[derive(Debug, Serialize)]
-pub struct RunCodeAnswer {
+pub(super) struct RunCodeAnswer {
     pub status: RunStatus,
     pub message: String,
     pub compile_result: Option<CommandResult>,
@@ -101,7 +101,7 @@ pub struct RunCodeAnswer {
 
 impl RunCodeAnswer {
     /// Makes the answer for what can't be run here, or could not be run after all.
-    pub fn unanswered(message: String) -> Self {
+    pub(super) fn unanswered(message: String) -> Self {
         Self {
             status: RunStatus::SandboxError,
             message,
@@ -114,7 +114,7 @@ impl RunCodeAnswer {
     }
 
     /// Makes the answer of a run, which may have been graded.
-    pub fn of(execution: Execution, time: TimeLimit) -> Self {
+    pub(super) fn of(execution: Execution, time: TimeLimit) -> Self {
         let is_good = Ending::of(&execution, time) == Ending::Exited(0);
         let is_late = time.is_exceeded_by(&execution);
         let stderr = stderr_with_reason(&execution);
@@ -144,13 +144,13 @@ impl RunCodeAnswer {
     }
 
     /// Returns whether the run was a success.
-    pub fn is_success(&self) -> bool {
+    pub(super) fn is_success(&self) -> bool {
         self.status == RunStatus::Success
     }
 }
 
 /// Runs a program.
-pub async fn run_code(
+pub(super) async fn run_code(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -182,13 +182,13 @@ async fn run(shared: &AppState, caller: &Caller, request: Request) -> Result<Run
 }
 
 /// Returns why a language can't be run, if it can't.
-pub fn unsupported(language: Option<&str>) -> Option<String> {
+pub(super) fn unsupported(language: Option<&str>) -> Option<String> {
     let language = language.filter(|language| !LANGUAGES.contains(language))?;
     let shown: String = language.chars().take(50).collect();
     Some(format!("language `{shown}` is not supported here: this sandbox runs {}", LANGUAGES.join(", ")))
 }
 
-pub fn memory_bytes(mebibytes: Option<i64>) -> Option<u64> {
+pub(super) fn memory_bytes(mebibytes: Option<i64>) -> Option<u64> {
     let mebibytes = mebibytes.and_then(|size| u64::try_from(size).ok()).filter(|size| *size > 0)?;
     Some(mebibytes.saturating_mul(MEBIBYTE))
 }
@@ -197,7 +197,7 @@ pub fn memory_bytes(mebibytes: Option<i64>) -> Option<u64> {
 ///
 /// # Errors
 /// Returns an error that names the file which is not base64.
-pub fn files_of(files: BTreeMap<String, Option<String>>) -> Result<Vec<File>, Failure> {
+pub(super) fn files_of(files: BTreeMap<String, Option<String>>) -> Result<Vec<File>, Failure> {
     let decode = |(path, content): (String, Option<String>)| {
         let content = BASE64.decode(content?.as_bytes());
         Some(content.map(|content| File { path: path.clone(), content }).map_err(|error| {

@@ -83,7 +83,7 @@ pub struct Answer {
 
 /// An exception, or what ended a run.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorAnswer {
+pub(super) struct ErrorAnswer {
     class: &'static str,
     /// Name of the Python type.
     #[serde(rename = "type")]
@@ -174,7 +174,7 @@ struct BasisAnswer {
 
 /// Limits, each in its unit.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct LimitsInForce {
+pub(super) struct LimitsInForce {
     fuel: u64,
     wall_seconds: f64,
     memory_bytes: u64,
@@ -198,7 +198,7 @@ impl From<&Limits> for LimitsInForce {
 
 /// Image that the code ran on.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RuntimeAnswer {
+pub(super) struct RuntimeAnswer {
     /// Name of the image, or its hash where it has none.
     image: String,
     /// Reason for which the image was taken: `requested`, `default`, `imports: …` with modules that the default image
@@ -213,7 +213,7 @@ pub struct RuntimeAnswer {
 
 impl RuntimeAnswer {
     /// Describes an image by its name and hashes.
-    pub fn of(image: &Image, name: String, reason: Option<&ImageReason>) -> Self {
+    pub(super) fn of(image: &Image, name: String, reason: Option<&ImageReason>) -> Self {
         Self {
             image: name,
             image_reason: reason.map(ToString::to_string),
@@ -237,7 +237,7 @@ impl Answer {
 
 /// An error of the service itself.
 #[derive(Serialize, ToSchema)]
-pub struct ErrorBody {
+pub(super) struct ErrorBody {
     error: ErrorFields,
 }
 
@@ -371,7 +371,7 @@ fn error_answer(error: ErrorReport) -> ErrorAnswer {
 }
 
 /// The exception that ended a call of a session, whole.
-pub fn raised_answer(raised: Raised) -> ErrorAnswer {
+pub(super) fn raised_answer(raised: Raised) -> ErrorAnswer {
     let Raised { class, name, value, traceback, line, frames } = raised;
     let report = ErrorReport { class, type_name: name, message: value, line, traceback: frames };
     ErrorAnswer { traceback_text: Some(traceback), ..error_answer(report) }

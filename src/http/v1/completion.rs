@@ -11,7 +11,7 @@ use proofbox_types::submission::Tests;
 
 /// Report on the code in a model's answer.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CompletionAnswer {
+pub(super) struct CompletionAnswer {
     /// True when there is code in any language.
     contains_code: bool,
     /// Blocks in the order of the answer, at most 100.

@@ -8,7 +8,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, Secur
 use utoipa::openapi::{Content, ObjectBuilder, OpenApi, Ref, RefOr, Required, Response, Schema, Type};
 
 /// Modifier that adds the common parts to every operation.
-pub struct Common;
+pub(super) struct Common;
 
 /// Source of an error, by the kind of request.
 #[derive(PartialEq)]

@@ -8,7 +8,7 @@ use proofbox_grading::preset::PRESETS;
 
 /// The evaluators that a request can name.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Presets {
+pub(crate) struct Presets {
     presets: Vec<PresetAnswer>,
 }
 
@@ -24,7 +24,7 @@ struct PresetAnswer {
 
 /// The evaluators that a request can name.
 #[utoipa::path(get, path = "/v1/evaluators/presets", responses((status = 200, body = Presets)))]
-pub async fn presets() -> Json<Presets> {
+pub(crate) async fn presets() -> Json<Presets> {
     let answer = |preset: &proofbox_grading::preset::Preset| PresetAnswer {
         name: preset.name,
         description: preset.description(),

@@ -28,7 +28,7 @@ use proofbox_types::caller::{Caller, Urgency};
         (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
     )
 )]
-pub async fn execute(
+pub(crate) async fn execute(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     _admission: AdmissionCheck,

@@ -11,7 +11,7 @@ use proofbox_types::program::{File, TESTS_DIRECTORY};
 /// Text, or bytes in base64.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(untagged, expecting = "a file is a string, or {\"base64\": string}")]
-pub enum FileContent {
+pub(super) enum FileContent {
     /// Text, encoded as UTF-8.
     Text(String),
     /// Bytes of any kind.
@@ -21,7 +21,7 @@ pub enum FileContent {
 /// Bytes, encoded in base64.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Base64Content {
+pub(super) struct Base64Content {
     /// Content, encoded in base64.
     pub base64: String,
 }
@@ -30,7 +30,7 @@ pub struct Base64Content {
 ///
 /// # Errors
 /// Returns an error when it lies there, or is not base64.
-pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
+pub(super) fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
     let mut place = vec!["home", "user"];
     if file.0.starts_with('/') {
         place.clear();
@@ -52,7 +52,7 @@ pub fn candidates_file(file: (String, FileContent)) -> Result<File, ApiError> {
 ///
 /// # Errors
 /// Returns an error when it is not base64.
-pub fn file_of(of: &str, (path, content): (String, FileContent)) -> Result<File, ApiError> {
+pub(super) fn file_of(of: &str, (path, content): (String, FileContent)) -> Result<File, ApiError> {
     let content = match content {
         FileContent::Text(text) => text.into_bytes(),
         FileContent::Bytes(bytes) => BASE64.decode(&bytes.base64).map_err(|error| {

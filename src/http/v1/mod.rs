@@ -3,19 +3,19 @@
 mod answer;
 mod completion;
 mod contract;
-pub mod evaluators;
-pub mod execute;
+pub(super) mod evaluators;
+pub(super) mod execute;
 mod files;
 mod items;
 mod jobs;
-pub mod policies;
-pub mod receipts;
+pub(super) mod policies;
+pub(super) mod receipts;
 mod request;
-pub mod runtime;
-pub mod scan;
-pub mod sessions;
-pub mod stats;
-pub mod suites;
+pub(super) mod runtime;
+pub(super) mod scan;
+pub(super) mod sessions;
+pub(super) mod stats;
+pub(super) mod suites;
 mod tests;
 
 use utoipa::OpenApi;
@@ -24,9 +24,9 @@ use contract::Common;
 
 pub use answer::answer_of;
 pub use items::sample_of;
-pub use jobs::{Wire, routes as job_routes};
-pub use request::submission_of as execute_request;
-pub use suites::{Format, suite_request};
+pub(crate) use jobs::{Wire, routes as job_routes};
+pub(super) use request::submission_of as execute_request;
+pub(super) use suites::{Format, suite_request};
 
 #[derive(OpenApi)]
 #[openapi(

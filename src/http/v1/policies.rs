@@ -14,7 +14,7 @@ use proofbox_types::submission::Grading;
 
 /// Policy pack with its limits and rules.
 #[derive(Serialize, ToSchema)]
-pub struct Policy {
+pub(crate) struct Policy {
     name: String,
     description: String,
     /// Limits in force where a request is silent.
@@ -61,7 +61,7 @@ struct ImportRule {
 
 /// The policies in force.
 #[utoipa::path(get, path = "/v1/policies", responses((status = 200, description = "Every pack", body = Vec<Policy>)))]
-pub async fn policies(State(shared): State<AppState>) -> Json<Vec<Policy>> {
+pub(crate) async fn policies(State(shared): State<AppState>) -> Json<Vec<Policy>> {
     Json(shared.service.policies.current().iter().map(policy).collect())
 }
 

@@ -16,7 +16,7 @@ use crate::service::ExecuteError;
 
 /// The key that receipts are verified with.
 #[derive(Serialize, ToSchema)]
-pub struct ReceiptKey {
+pub(crate) struct ReceiptKey {
     #[schema(example = "ed25519")]
     algorithm: &'static str,
     /// 32 bytes in base64, as in receipts.
@@ -34,7 +34,7 @@ pub struct ReceiptKey {
         (status = 503, description = "There is no key", body = ErrorBody),
     )
 )]
-pub async fn key(State(shared): State<AppState>) -> Result<Json<ReceiptKey>, ApiError> {
+pub(crate) async fn key(State(shared): State<AppState>) -> Result<Json<ReceiptKey>, ApiError> {
     let key = shared.service.receipts.key().await.map_err(ExecuteError::from)?.verifying_key();
     Ok(Json(ReceiptKey {
         algorithm: "ed25519",

@@ -21,7 +21,7 @@ use proofbox_types::submission::{Complexity, Grading, ReceiptAsked, Submission, 
 /// Body of `POST /v1/execute`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ExecuteRequest {
+pub(crate) struct ExecuteRequest {
     /// Python source. Required unless `completion` is given.
     code: Option<String>,
     /// A model's answer: the code is taken out of it (fenced, tagged, bare, inline).
@@ -87,7 +87,7 @@ pub struct ExecuteRequest {
 /// Body of `POST /v1/sessions/{id}/grade`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GradeRequest {
+pub(super) struct GradeRequest {
     /// Path of the file under test, relative to `/home/user`.
     #[serde(default = "default_path")]
     path: String,
@@ -122,7 +122,7 @@ fn default_path() -> String {
 
 /// Grading of a session's file: its path, and the submission without code and files; its policy is empty where the
 /// session's is meant.
-pub struct GradeAsked {
+pub(super) struct GradeAsked {
     /// Path of the file under test, relative to the working directory.
     pub path: String,
     /// Submission without code and files.
@@ -133,7 +133,7 @@ pub struct GradeAsked {
 ///
 /// # Errors
 /// Returns an error that names the first field that has no meaning.
-pub fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
+pub(super) fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
     let path = request.path.strip_prefix("/home/user/").unwrap_or(&request.path).trim_start_matches("./").to_owned();
     let Some(mut tests) = request.tests else {
         return Err(ApiError::malformed(Some("tests".to_owned()), "missing field `tests`"));
@@ -174,7 +174,7 @@ pub fn grade_of(request: GradeRequest) -> Result<GradeAsked, ApiError> {
 }
 
 /// The pack of a request that names none.
-pub fn default_policy() -> String {
+pub(super) fn default_policy() -> String {
     "default".to_owned()
 }
 
@@ -329,7 +329,7 @@ impl From<ResultRequest> for ResultWanted {
 ///
 /// # Errors
 /// Returns an error that names the first field that has no meaning.
-pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
+pub(crate) fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
     if !(1..=MAX_REPEATS).contains(&request.repeat) {
         return Err(ApiError::meaningless("repeat", format!("it must be from 1 to {MAX_REPEATS}")));
     }
@@ -398,7 +398,7 @@ pub fn submission_of(request: ExecuteRequest) -> Result<Submission, ApiError> {
 ///
 /// # Errors
 /// Returns an error that names the first that can't be one.
-pub fn checked_env(env: &BTreeMap<String, String>) -> Result<(), ApiError> {
+pub(super) fn checked_env(env: &BTreeMap<String, String>) -> Result<(), ApiError> {
     for (name, value) in env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(ApiError::meaningless(

@@ -14,7 +14,7 @@ use proofbox_types::hardening::{Hardened, LayerState};
 
 /// Runtime that snippets run in.
 #[derive(Serialize, ToSchema)]
-pub struct RuntimeDescription {
+pub(crate) struct RuntimeDescription {
     /// Identifies the interpreter: fuel figures are comparable within one hash.
     image_hash: String,
     /// Version of CPython in the default image.
@@ -35,7 +35,7 @@ pub struct RuntimeDescription {
 
 /// An image, which differs from the others in its packages, or is of another interpreter.
 #[derive(Serialize, ToSchema)]
-pub struct ImageDescription {
+pub(crate) struct ImageDescription {
     /// `default` for the one that requests have which name none.
     names: Vec<String>,
     image_hash: String,
@@ -49,7 +49,7 @@ pub struct ImageDescription {
 
 /// Layers of hardening, by process.
 #[derive(Serialize, ToSchema)]
-pub struct HardeningDescription {
+pub(crate) struct HardeningDescription {
     /// The process that serves HTTP.
     front: Vec<LayerDescription>,
     /// Layers of the processes that run snippets.
@@ -58,7 +58,7 @@ pub struct HardeningDescription {
 
 /// Layer of hardening, with its state.
 #[derive(Serialize, ToSchema)]
-pub struct LayerDescription {
+pub(crate) struct LayerDescription {
     /// no_new_privileges, not_dumpable, capabilities, resource_limits, landlock, seccomp
     layer: &'static str,
     in_force: bool,
@@ -78,7 +78,7 @@ fn layers(hardened: &Hardened) -> Vec<LayerDescription> {
 
 /// Describes the images and the modules and packages that can be imported.
 #[utoipa::path(get, path = "/v1/runtime", responses((status = 200, description = "The image in use", body = RuntimeDescription)))]
-pub async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription> {
+pub(crate) async fn runtime(State(shared): State<AppState>) -> Json<RuntimeDescription> {
     let images = &shared.service.images;
     let image = Image::clone(images.default());
     let described = |image: &Arc<Image>| ImageDescription {

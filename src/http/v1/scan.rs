@@ -18,7 +18,7 @@ use proofbox_types::caller::Caller;
 /// Snippet to scan, and the policy.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScanRequest {
+pub(crate) struct ScanRequest {
     /// Python source. Required unless `completion` is given.
     code: Option<String>,
     /// A model's answer: the code is taken out of it.
@@ -30,7 +30,7 @@ pub struct ScanRequest {
 
 /// Report of the gate.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ScanAnswer {
+pub(crate) struct ScanAnswer {
     /// Report of the gate, as in the answer of an execution.
     policy: ScanReport,
     /// True when the answer has code in any language; of `code`, when it has more than white space, comments and prose.
@@ -58,7 +58,7 @@ pub struct ScanAnswer {
         (status = 503, description = "Going down", body = ErrorBody),
     )
 )]
-pub async fn scan(
+pub(crate) async fn scan(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -26,7 +26,7 @@ const MAX_GROUPS: usize = 10_000;
 
 /// Statistics of submissions, by label and time.
 #[derive(Serialize, ToSchema)]
-pub struct StatsAnswer {
+pub(crate) struct StatsAnswer {
     /// First minute of the statistics.
     #[schema(format = DateTime)]
     since: String,
@@ -92,7 +92,7 @@ struct Distribution {
     (status = 422, description = "Well formed, but meaningless, or more than 10000 groups", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn stats(
+pub(crate) async fn stats(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     uri: Uri,

@@ -40,7 +40,7 @@ const MAX_KS: usize = 32;
 /// Suite of submissions to run together.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SuiteRequest {
+pub(crate) struct SuiteRequest {
     /// Fields that every item has unless it says otherwise; `limits` and `labels` are merged by field.
     #[serde(default)]
     #[schema(value_type = Option<ExecuteRequest>)]
@@ -157,7 +157,7 @@ enum Items {
         (status = 507, description = "With `async=true`: there is no room for it", body = ErrorBody),
     )
 )]
-pub async fn suites(
+pub(crate) async fn suites(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -192,7 +192,7 @@ pub async fn suites(
 
 /// Format of a suite's body.
 #[derive(Clone, Copy)]
-pub enum Format {
+pub(crate) enum Format {
     Json,
     Lines,
 }
@@ -210,7 +210,7 @@ fn format_of(request: &Request) -> Result<Format, ApiError> {
 }
 
 /// Parses the body of a suite, whether its items may be run or not.
-pub fn suite_request(body: &[u8], format: Format) -> Result<(), ApiError> {
+pub(crate) fn suite_request(body: &[u8], format: Format) -> Result<(), ApiError> {
     suite_of(body, format, Way::Background, |_| Ok(()), super::items::parsed_item).map(drop)
 }
 

@@ -24,7 +24,7 @@ use proofbox_types::value::Value;
     dead_code,
     reason = "the contract's description; each kind is parsed by itself, so that errors name the field"
 )]
-pub enum TestsRequest {
+pub(super) enum TestsRequest {
     /// Statements, each a case (MBPP).
     Asserts(AssertsRequest),
     /// Function `check(candidate)`, in which each asserting statement is a case (HumanEval).
@@ -47,7 +47,7 @@ pub enum TestsRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AssertsRequest {
+pub(super) struct AssertsRequest {
     asserts: Vec<String>,
     /// Code that is run once before the statements.
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct AssertsRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CheckFunctionRequest {
+pub(super) struct CheckFunctionRequest {
     source: String,
     entry_point: String,
     /// Modules and data of the tests, where the candidate is not.
@@ -69,7 +69,7 @@ pub struct CheckFunctionRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FunctionCasesRequest {
+pub(super) struct FunctionCasesRequest {
     /// A function of the snippet, or an expression that gives one: `Solution().add`.
     entry_point: String,
     #[schema(value_type = Vec<FunctionCaseRequest>)]
@@ -107,7 +107,7 @@ fn exact() -> CompareRequest {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TestFilesRequest {
+pub(super) struct TestFilesRequest {
     /// Source of a single file of tests. `source` or `files` is given.
     source: Option<String>,
     /// Modules and data of the tests, by relative path, where the candidate is not.
@@ -131,11 +131,11 @@ fn solution() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DoctestRequest {}
+pub(super) struct DoctestRequest {}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EvaluatorRequest {
+pub(super) struct EvaluatorRequest {
     /// Defines `evaluate` or `get_assert`. `source` or `preset` is given.
     source: Option<String>,
     /// Name of a preset, from `GET /v1/evaluators/presets`.
@@ -161,13 +161,13 @@ fn auto() -> String {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScriptRequest {
+pub(super) struct ScriptRequest {
     source: String,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StdinStdoutRequest {
+pub(super) struct StdinStdoutRequest {
     #[schema(value_type = Vec<StdinCaseRequest>)]
     cases: Vec<Object<StdinCaseRequest>>,
     #[serde(default)]
@@ -214,7 +214,7 @@ fn default_atol() -> f64 {
 ///
 /// # Errors
 /// Returns an error that names the first field that has no meaning.
-pub fn tests_of(tests: Json) -> Result<Tests, ApiError> {
+pub(super) fn tests_of(tests: Json) -> Result<Tests, ApiError> {
     const KINDS: &str = "`asserts`, `check_function`, `function_cases`, `stdin_stdout`, `unittest`, `pytest`, `doctest`, `script`, `evaluator`";
     let Json::Object(mut fields) = tests else {
         return Err(ApiError::malformed(Some("tests".to_owned()), "expected an object"));

@@ -36,7 +36,7 @@ const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 /// Time after which it is tried again when that has failed.
 const SETTLE_AGAIN_AFTER_ERROR: Duration = Duration::from_secs(10);
 /// Forks of one call.
-pub const MAX_FORKS: usize = 64;
+pub(super) const MAX_FORKS: usize = 64;
 
 /// Properties that a session needs beside its memory and files to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]

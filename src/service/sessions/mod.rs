@@ -250,7 +250,7 @@ pub enum SessionState {
 }
 
 /// Session of persistent interpreters with one tree of files.
-pub struct Session {
+pub(super) struct Session {
     id: SessionId,
     spec: Arc<SessionSpec>,
     times: Mutex<Times>,
@@ -366,7 +366,7 @@ pub(super) struct SessionTable {
 
 impl SessionTable {
     /// Creates a table without sessions.
-    pub fn new(settings: SessionSettings) -> Self {
+    pub(super) fn new(settings: SessionSettings) -> Self {
         Self {
             most: settings.most,
             memory_bytes: settings.memory_bytes,

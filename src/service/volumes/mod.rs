@@ -30,9 +30,9 @@ use proofbox_types::session::{TreeEntry, TreeNode};
 use proofbox_types::token::Token;
 
 /// Bounds on the volumes of one owner. A volume fits into the files of a session.
-pub const VOLUME_BOUNDS: VolumeBounds = VolumeBounds { volumes: 100, entries: 32_768, bytes: 256 << 20 };
+pub(super) const VOLUME_BOUNDS: VolumeBounds = VolumeBounds { volumes: 100, entries: 32_768, bytes: 256 << 20 };
 /// Volumes that one session mounts.
-pub const MAX_MOUNTS: usize = 8;
+pub(super) const MAX_MOUNTS: usize = 8;
 /// Length of a volume's name, in bytes.
 const MAX_NAME: usize = 128;
 /// Trees that are copied at once: each is in memory as a whole.

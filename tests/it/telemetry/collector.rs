@@ -18,7 +18,7 @@ use crate::process::eventually;
 
 /// What has come in.
 #[derive(Default)]
-pub struct Received {
+pub(super) struct Received {
     pub spans: Vec<Span>,
     pub resource: Vec<KeyValue>,
     pub headers: HeaderMap,
@@ -27,13 +27,13 @@ pub struct Received {
 }
 
 #[derive(Clone)]
-pub struct Collector {
+pub(super) struct Collector {
     pub url: String,
     received: Arc<Mutex<Received>>,
 }
 
 impl Collector {
-    pub async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let received = Arc::<Mutex<Received>>::default();
         let router = Router::new().route("/v1/traces", post(take)).with_state(Arc::clone(&received));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -43,18 +43,18 @@ impl Collector {
     }
 
     /// A server that sends its spans here, soon.
-    pub fn server(&self, arguments: &[&str]) -> Server {
+    pub(super) fn server(&self, arguments: &[&str]) -> Server {
         Server::start_with(arguments, |command| {
             command.env("PROOFBOX_OTLP_ENDPOINT", &self.url).env("OTEL_BSP_SCHEDULE_DELAY", "50");
         })
     }
 
-    pub fn received<T>(&self, look: impl FnOnce(&Received) -> T) -> T {
+    pub(super) fn received<T>(&self, look: impl FnOnce(&Received) -> T) -> T {
         look(&self.received.lock().expect("no holder panics"))
     }
 
     /// The spans of a trace, when the one of its request has come: that ends last.
-    pub async fn trace(&self, id: &str) -> Trace {
+    pub(super) async fn trace(&self, id: &str) -> Trace {
         let of_trace = |received: &Received| -> Vec<Span> {
             received.spans.iter().filter(|span| hex(&span.trace_id) == id).cloned().collect()
         };
@@ -68,7 +68,7 @@ impl Collector {
 }
 
 /// `SPAN_KIND_SERVER`
-pub const SERVER: i32 = 2;
+pub(super) const SERVER: i32 = 2;
 
 async fn take(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap, body: Bytes) {
     assert_eq!(headers["content-type"], "application/x-protobuf");
@@ -82,21 +82,21 @@ async fn take(State(received): State<Arc<Mutex<Received>>>, headers: HeaderMap, 
     received.raw.extend_from_slice(&body);
 }
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The spans of one trace.
-pub struct Trace(pub Vec<Span>);
+pub(super) struct Trace(pub Vec<Span>);
 
 impl Trace {
-    pub fn named(&self, name: &str) -> Vec<&Span> {
+    pub(super) fn named(&self, name: &str) -> Vec<&Span> {
         self.0.iter().filter(|span| span.name == name).collect()
     }
 
     /// The one of that name.
     #[track_caller]
-    pub fn one(&self, name: &str) -> &Span {
+    pub(super) fn one(&self, name: &str) -> &Span {
         let found = self.named(name);
         let names: Vec<&str> = self.0.iter().map(|span| span.name.as_str()).collect();
         assert_eq!(found.len(), 1, "{name} in {names:?}");
@@ -105,14 +105,14 @@ impl Trace {
 
     /// The one that stands above it.
     #[track_caller]
-    pub fn above(&self, span: &Span) -> &str {
+    pub(super) fn above(&self, span: &Span) -> &str {
         let above = self.0.iter().find(|other| other.span_id == span.parent_span_id);
         &above.unwrap_or_else(|| panic!("nothing above {}", span.name)).name
     }
 }
 
 /// An attribute as text; empty where there is none.
-pub fn attribute(attributes: &[KeyValue], name: &str) -> String {
+pub(super) fn attribute(attributes: &[KeyValue], name: &str) -> String {
     let found = attributes.iter().find(|attribute| attribute.key == name);
     match found.and_then(|found| found.value.clone()) {
         Some(AnyValue { value: Some(value) }) => match value {
@@ -127,6 +127,6 @@ pub fn attribute(attributes: &[KeyValue], name: &str) -> String {
 }
 
 /// How long a span is.
-pub fn seconds(span: &Span) -> f64 {
+pub(super) fn seconds(span: &Span) -> f64 {
     (span.end_time_unix_nano - span.start_time_unix_nano) as f64 / 1e9
 }

@@ -8,18 +8,18 @@ use ruff_python_ast::{ExprLambda, StmtFunctionDef};
 /// Most values that one expression is taken to have.
 const MAX_POSSIBILITIES: usize = 6;
 /// Longest text, in bytes, and longest sequence that is made by folding.
-pub const MAX_LENGTH: usize = 64 << 10;
+pub(super) const MAX_LENGTH: usize = 64 << 10;
 /// Items that are looked at one by one.
 const MAX_ITEMS: usize = 8192;
 /// Deepest sequence in a sequence.
 const MAX_VALUE_DEPTH: u32 = 8;
 
 /// Keyword arguments, with their values.
-pub type Keywords<'a> = Vec<(Rc<str>, AbstractValue<'a>)>;
+pub(super) type Keywords<'a> = Vec<(Rc<str>, AbstractValue<'a>)>;
 
 /// A value, as far as it can be told. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub enum AbstractValue<'a> {
+pub(super) enum AbstractValue<'a> {
     /// Nothing can be told.
     #[default]
     Unknown,
@@ -64,22 +64,22 @@ pub enum AbstractValue<'a> {
 
 impl AbstractValue<'_> {
     /// The object of that name.
-    pub fn object(name: &str) -> Self {
+    pub(super) fn object(name: &str) -> Self {
         Self::Object(name.into())
     }
 
     /// A string, unless it is too long.
-    pub fn text(text: &str) -> Self {
+    pub(super) fn text(text: &str) -> Self {
         if text.len() > MAX_LENGTH { Self::Unknown } else { Self::Text(text.into()) }
     }
 
     /// Bytes, unless they are too many.
-    pub fn bytes(bytes: &[u8]) -> Self {
+    pub(super) fn bytes(bytes: &[u8]) -> Self {
         if bytes.len() > MAX_LENGTH { Self::Unknown } else { Self::Bytes(bytes.into()) }
     }
 
     /// A sequence, unless it is too long or too deep.
-    pub fn sequence(items: Vec<Self>) -> Self {
+    pub(super) fn sequence(items: Vec<Self>) -> Self {
         if items.len() > MAX_LENGTH / 16 || items.iter().any(|item| item.depth() >= MAX_VALUE_DEPTH) {
             Self::Unknown
         } else {
@@ -88,7 +88,7 @@ impl AbstractValue<'_> {
     }
 
     /// A dict, unless it is too long or too deep.
-    pub fn dict(items: Vec<(Self, Self)>) -> Self {
+    pub(super) fn dict(items: Vec<(Self, Self)>) -> Self {
         if items.len() > MAX_LENGTH / 16 || items.iter().any(|(_, value)| value.depth() >= MAX_VALUE_DEPTH) {
             Self::Unknown
         } else {
@@ -110,17 +110,17 @@ impl AbstractValue<'_> {
     }
 
     /// Returns whether nothing is known.
-    pub fn is_unknown(&self) -> bool {
+    pub(super) fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown)
     }
 
     /// Itself, unless it is a chain that grew too deep.
-    pub fn bounded(self) -> Self {
+    pub(super) fn bounded(self) -> Self {
         if self.depth() > MAX_VALUE_DEPTH { Self::Unknown } else { self }
     }
 
     /// Returns the possible values.
-    pub fn possibilities(&self) -> &[Self] {
+    pub(super) fn possibilities(&self) -> &[Self] {
         match self {
             Self::OneOf(items) => items,
             one => std::slice::from_ref(one),
@@ -128,7 +128,7 @@ impl AbstractValue<'_> {
     }
 
     /// Joins two values that are both possible.
-    pub fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         if self.is_unknown() || self.same(&other) {
             return other;
         }
@@ -145,7 +145,7 @@ impl AbstractValue<'_> {
     }
 
     /// The result of `f` on each value that it may be.
-    pub fn each(&self, mut f: impl FnMut(&Self) -> Self) -> Self {
+    pub(super) fn each(&self, mut f: impl FnMut(&Self) -> Self) -> Self {
         match self {
             Self::OneOf(items) => items.iter().map(f).fold(Self::Unknown, Self::or),
             one => f(one),
@@ -153,7 +153,7 @@ impl AbstractValue<'_> {
     }
 
     /// Returns whether two values are certainly the same constant or object.
-    pub fn same(&self, other: &Self) -> bool {
+    pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nothing, Self::Nothing) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
@@ -169,7 +169,7 @@ impl AbstractValue<'_> {
     }
 
     /// Returns the truth of the value, where that is certain.
-    pub fn truth(&self) -> Option<bool> {
+    pub(super) fn truth(&self) -> Option<bool> {
         match self {
             Self::Nothing => Some(false),
             Self::Bool(value) => Some(*value),
@@ -184,7 +184,7 @@ impl AbstractValue<'_> {
     }
 
     /// Returns the length, in bytes of text or in items.
-    pub fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
@@ -196,7 +196,7 @@ impl AbstractValue<'_> {
     }
 
     /// The items that iterating over it gives.
-    pub fn items(&self) -> Option<Vec<Self>> {
+    pub(super) fn items(&self) -> Option<Vec<Self>> {
         match self {
             _ if self.length() > MAX_ITEMS => None,
             Self::Text(text) => {
@@ -211,12 +211,12 @@ impl AbstractValue<'_> {
     }
 
     /// Returns the text of a string.
-    pub fn as_text(&self) -> Option<&str> {
+    pub(super) fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
     /// Returns the value of an integer.
-    pub fn as_int(&self) -> Option<i128> {
+    pub(super) fn as_int(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(*value),
             Self::Bool(value) => Some(i128::from(*value)),
@@ -225,7 +225,7 @@ impl AbstractValue<'_> {
     }
 
     /// The name of the object, if it is one.
-    pub fn as_object(&self) -> Option<&str> {
+    pub(super) fn as_object(&self) -> Option<&str> {
         if let Self::Object(name) = self { Some(name) } else { None }
     }
 }

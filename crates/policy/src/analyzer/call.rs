@@ -16,7 +16,7 @@ const MAX_CALL_DEPTH: usize = 4;
 
 impl<'a> Interpreter<'a> {
     /// A call in the source.
-    pub fn call(&mut self, call: &'a ExprCall) -> AbstractValue<'a> {
+    pub(super) fn call(&mut self, call: &'a ExprCall) -> AbstractValue<'a> {
         let function = self.eval(&call.func);
         let mut arguments = Arguments::default();
         for arg in &call.arguments.args {
@@ -112,7 +112,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Evaluates a call of `function`.
-    pub fn apply(
+    pub(super) fn apply(
         &mut self,
         function: &AbstractValue<'a>,
         arguments: &Arguments<'a>,
@@ -261,14 +261,14 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Reads the body of a function that nobody has called, in a scope of its own.
-    pub fn uncalled_function(&mut self, function: &'a StmtFunctionDef) {
+    pub(super) fn uncalled_function(&mut self, function: &'a StmtFunctionDef) {
         let back = self.enter(self.here, ScopeKind::Function);
         self.function_body(function, &[], &[]);
         self.leave(back);
     }
 
     /// Reads the body of a function, in the scope that has been entered for it.
-    pub fn function_body(
+    pub(super) fn function_body(
         &mut self,
         function: &'a StmtFunctionDef,
         args: &[AbstractValue<'a>],
@@ -283,7 +283,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Binds parameters to arguments, or to their defaults.
-    pub fn parameters(
+    pub(super) fn parameters(
         &mut self,
         parameters: &'a Parameters,
         args: &[AbstractValue<'a>],
@@ -329,7 +329,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Evaluates a decorated function; what the decorator returns may be the function itself.
-    pub fn decorated(
+    pub(super) fn decorated(
         &mut self,
         decorator: &AbstractValue<'a>,
         function: AbstractValue<'a>,
@@ -340,7 +340,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Names the next string as the target of its assignment.
-    pub fn named_as(&mut self, target: &Expr) {
+    pub(super) fn named_as(&mut self, target: &Expr) {
         self.binding_hint = name_of(target);
     }
 }

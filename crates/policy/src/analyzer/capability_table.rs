@@ -12,7 +12,7 @@ use crate::scanners::Capability::{
 
 /// Capability that a name gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Capability that is given.
     pub capability: Capability,
     /// Confidence from 0 to 1.
@@ -367,7 +367,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// Returns the capabilities of the object of this qualified name.
-pub fn of_name(name: &str) -> &'static [Entry] {
+pub(super) fn of_name(name: &str) -> &'static [Entry] {
     if let Some(found) = TABLES.names.get(name) {
         return found;
     }
@@ -388,12 +388,12 @@ pub fn of_name(name: &str) -> &'static [Entry] {
 }
 
 /// Returns the capabilities of the object of just this name; nothing that lies below a name of the tables.
-pub fn of_exact(name: &str) -> &'static [Entry] {
+pub(super) fn of_exact(name: &str) -> &'static [Entry] {
     TABLES.names.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the capabilities of importing this module.
-pub fn of_module(module: &str) -> &'static [Entry] {
+pub(super) fn of_module(module: &str) -> &'static [Entry] {
     let mut name = module;
     loop {
         if let Some(found) = TABLES.modules.get(name) {
@@ -407,12 +407,12 @@ pub fn of_module(module: &str) -> &'static [Entry] {
 }
 
 /// Returns the capabilities of a method of this name, on an object of which nothing is known.
-pub fn of_method(name: &str) -> &'static [Entry] {
+pub(super) fn of_method(name: &str) -> &'static [Entry] {
     TABLES.methods.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the capabilities of an attribute of this name, on any object.
-pub fn of_attribute(name: &str) -> &'static [Entry] {
+pub(super) fn of_attribute(name: &str) -> &'static [Entry] {
     if name.starts_with("_proofbox") {
         return const { &[Entry { capability: GraderTampering, confidence: 0.9 }] };
     }
@@ -420,7 +420,7 @@ pub fn of_attribute(name: &str) -> &'static [Entry] {
 }
 
 /// Returns whether a star import of `module` could bind `name` to something of consequence.
-pub fn has(module: &str, name: &str) -> bool {
+pub(super) fn has(module: &str, name: &str) -> bool {
     TABLES.names.contains_key(format!("{module}.{name}").as_str())
         || TABLES.names.contains_key(format!("{module}.*").as_str())
 }
@@ -442,17 +442,17 @@ const BUILTINS: &str = "
         ";
 
 /// Returns whether a name is in [`HELD`].
-pub fn is_held(name: &str) -> bool {
+pub(super) fn is_held(name: &str) -> bool {
     TABLES.held.contains(name)
 }
 
 /// Returns whether a name is in [`BUILTINS`].
-pub fn is_builtin(name: &str) -> bool {
+pub(super) fn is_builtin(name: &str) -> bool {
     TABLES.builtins.contains(name)
 }
 
 /// The name under which the tables have it: what the standard library has under several.
-pub fn canonical(name: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn canonical(name: &str) -> std::borrow::Cow<'_, str> {
     // The module that os takes most of its functions from, and methods called by their class.
     for (from, to) in [
         ("posix.", "os."),

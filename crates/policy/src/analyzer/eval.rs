@@ -17,7 +17,7 @@ const MAX_TEXTS: usize = 50_000;
 
 impl<'a> Interpreter<'a> {
     /// Evaluates an expression.
-    pub fn eval(&mut self, expr: &'a Expr) -> AbstractValue<'a> {
+    pub(super) fn eval(&mut self, expr: &'a Expr) -> AbstractValue<'a> {
         if self.replay_depth > 0 {
             if self.steps == 0 {
                 return AbstractValue::Unknown;
@@ -381,7 +381,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Binds what an assignment, a loop or a `with` binds.
-    pub fn assign(&mut self, target: &'a Expr, value: &AbstractValue<'a>) {
+    pub(super) fn assign(&mut self, target: &'a Expr, value: &AbstractValue<'a>) {
         match target {
             Expr::Name(name) => {
                 heuristics::constant_answer(self, &name.id, value, target.range());
@@ -482,7 +482,7 @@ fn number<'a>(number: &Number) -> AbstractValue<'a> {
 }
 
 /// Returns the name of an assignment's target.
-pub fn name_of(target: &Expr) -> Option<Rc<str>> {
+pub(super) fn name_of(target: &Expr) -> Option<Rc<str>> {
     match target {
         Expr::Name(name) => Some(name.id.as_str().into()),
         Expr::Attribute(attribute) => Some(attribute.attr.as_str().into()),
@@ -495,6 +495,6 @@ pub fn name_of(target: &Expr) -> Option<Rc<str>> {
 }
 
 /// The names of the snippet itself.
-pub fn own_names<'a>() -> AbstractValue<'a> {
+pub(super) fn own_names<'a>() -> AbstractValue<'a> {
     namespace("")
 }

@@ -49,7 +49,12 @@ const HOST_PATHS: &[&str] = &[
 const HOST_PARTS: &[&str] = &["/.ssh", "/.aws", "docker.sock", "/.kube", "/.git-credentials", "/.netrc", "../../"];
 
 /// An object's own answer to a comparison that is always the same, given under that name.
-pub fn constant_answer<'a>(interpreter: &mut Interpreter<'a>, name: &str, value: &AbstractValue<'a>, range: TextRange) {
+pub(super) fn constant_answer<'a>(
+    interpreter: &mut Interpreter<'a>,
+    name: &str,
+    value: &AbstractValue<'a>,
+    range: TextRange,
+) {
     if name == "__class__" {
         interpreter.tell(Capability::GraderTampering, "object_changed", name, 0.7, range);
     }
@@ -69,7 +74,7 @@ pub fn constant_answer<'a>(interpreter: &mut Interpreter<'a>, name: &str, value:
 }
 
 /// The shapes of a function.
-pub fn function<'a>(interpreter: &mut Interpreter<'a>, function: &'a StmtFunctionDef) {
+pub(super) fn function<'a>(interpreter: &mut Interpreter<'a>, function: &'a StmtFunctionDef) {
     let name = function.name.as_str();
     let documented = matches!(function.body.first(), Some(Stmt::Expr(text)) if text.value.is_string_literal_expr());
     let body = &function.body[usize::from(documented)..];
@@ -174,7 +179,7 @@ fn returns_literal(body: &[Stmt]) -> bool {
 }
 
 /// A text that is searched for in what comes from outside: code in it is what a test would hold.
-pub fn search(
+pub(super) fn search(
     interpreter: &mut Interpreter<'_>,
     part: &AbstractValue<'_>,
     op: CmpOp,
@@ -192,7 +197,7 @@ pub fn search(
 }
 
 /// A string that says something by itself.
-pub fn telling_text(interpreter: &mut Interpreter<'_>, text: &str, range: TextRange) {
+pub(super) fn telling_text(interpreter: &mut Interpreter<'_>, text: &str, range: TextRange) {
     if text.len() < 300 && !text.contains([' ', '\n']) {
         let of_a_host =
             HOST_PATHS.iter().any(|start| text.starts_with(start)) || HOST_PARTS.iter().any(|part| text.contains(part));
@@ -240,7 +245,7 @@ fn walks(template: &str) -> bool {
 }
 
 /// A template that is filled in: what its fields walk to is named.
-pub fn format_walk<'a>(
+pub(super) fn format_walk<'a>(
     interpreter: &mut Interpreter<'a>,
     template: &str,
     args: &[AbstractValue<'a>],

@@ -60,7 +60,12 @@ const READ_ADDRESSES: &[&str] = &[
 
 impl<'a> Interpreter<'a> {
     /// A call of something that has a name in a module.
-    pub fn call_object(&mut self, name: &Rc<str>, arguments: &Arguments<'a>, range: TextRange) -> AbstractValue<'a> {
+    pub(super) fn call_object(
+        &mut self,
+        name: &Rc<str>,
+        arguments: &Arguments<'a>,
+        range: TextRange,
+    ) -> AbstractValue<'a> {
         if let Some(value) = self.reaches_for_names(name, arguments, range) {
             return value;
         }
@@ -400,7 +405,12 @@ impl<'a> Interpreter<'a> {
     }
 
     /// A function that imports what it is told.
-    pub fn call_import(&mut self, function: &str, arguments: &Arguments<'a>, range: TextRange) -> AbstractValue<'a> {
+    pub(super) fn call_import(
+        &mut self,
+        function: &str,
+        arguments: &Arguments<'a>,
+        range: TextRange,
+    ) -> AbstractValue<'a> {
         let Some(name) = arguments.get(0, "name") else { return AbstractValue::object("?") };
         let package = arguments.get(1, "package").and_then(AbstractValue::as_text).unwrap_or("").to_owned();
         let name = name.each(|name| match name.as_text() {

@@ -45,7 +45,7 @@ const MAX_SOURCE_DEPTH: u32 = 4;
 
 /// A capability that a snippet uses, or seems to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Use {
+pub(crate) struct Use {
     /// Capability that the name gives.
     pub capability: Capability,
     /// Rule of the finding, as a word.
@@ -60,7 +60,7 @@ pub struct Use {
 
 /// A module that is imported, in whatever way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
+pub(crate) struct Import {
     /// Full name of the module; with leading dots if it is relative.
     pub module: String,
     /// Position in the source.
@@ -71,7 +71,7 @@ pub struct Import {
 
 /// Construct that imports a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportForm {
+pub(crate) enum ImportForm {
     /// An import statement.
     Statement,
     /// A call that imports, or a name that stands for one.
@@ -80,7 +80,7 @@ pub enum ImportForm {
 
 /// A string that stands in the source, or that folding gives.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub(crate) struct Text {
     /// Content of the string.
     pub text: Rc<str>,
     /// Position of the expression.
@@ -93,7 +93,7 @@ pub struct Text {
 
 /// Analysis of a snippet's syntax tree.
 #[derive(Debug, Default)]
-pub struct Analysis {
+pub(crate) struct Analysis {
     /// Imported modules, in order.
     pub imports: Vec<Import>,
     /// Capabilities, in order of appearance.
@@ -105,7 +105,7 @@ pub struct Analysis {
 }
 
 /// Reads a snippet. `module` need not be whole: what the parser could make of it is read.
-pub fn analyze(module: &ModModule, source_length: usize) -> Analysis {
+pub(crate) fn analyze(module: &ModModule, source_length: usize) -> Analysis {
     let sources = Arena::new();
     let mut interpreter = Interpreter {
         sources: &sources,

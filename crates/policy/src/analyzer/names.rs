@@ -12,7 +12,7 @@ use crate::scanners::Capability;
 
 /// The names of a module, a class or a function.
 #[derive(Default)]
-pub struct Scope<'a> {
+pub(super) struct Scope<'a> {
     names: HashMap<Cow<'a, str>, AbstractValue<'a>>,
     parent: Option<usize>,
     /// Names of a class are not seen by the functions in it.
@@ -25,14 +25,14 @@ pub struct Scope<'a> {
 
 impl Scope<'_> {
     /// Scope of a module.
-    pub fn module() -> Self {
+    pub(super) fn module() -> Self {
         Self::default()
     }
 }
 
 /// Kind of a scope, which decides who sees its names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ScopeKind {
+pub(super) enum ScopeKind {
     /// Body of a class: functions in it do not see its names.
     Class,
     /// Body of a function, a lambda or a comprehension.
@@ -41,23 +41,23 @@ pub enum ScopeKind {
 
 impl<'a> Interpreter<'a> {
     /// A scope in `parent`; what is done with it stands between this and [`Self::leave`].
-    pub fn enter(&mut self, parent: usize, kind: ScopeKind) -> usize {
+    pub(super) fn enter(&mut self, parent: usize, kind: ScopeKind) -> usize {
         self.scopes.push(Scope { parent: Some(parent), class: kind == ScopeKind::Class, ..Scope::default() });
         std::mem::replace(&mut self.here, self.scopes.len() - 1)
     }
 
     /// Back to the scope that was left. Its names are kept: functions in it still see them.
-    pub fn leave(&mut self, back: usize) {
+    pub(super) fn leave(&mut self, back: usize) {
         self.here = back;
     }
 
     /// The names of a class body that was just read.
-    pub fn names_of(&self, scope: usize) -> Vec<(Rc<str>, AbstractValue<'a>)> {
+    pub(super) fn names_of(&self, scope: usize) -> Vec<(Rc<str>, AbstractValue<'a>)> {
         self.scopes[scope].names.iter().map(|(name, value)| (Rc::from(&**name), value.clone())).collect()
     }
 
     /// `from module import *`.
-    pub fn star(&mut self, module: &str) {
+    pub(super) fn star(&mut self, module: &str) {
         let stars = &mut self.scopes[self.here].stars;
         if stars.len() < 32 {
             stars.push(module.into());
@@ -65,12 +65,12 @@ impl<'a> Interpreter<'a> {
     }
 
     /// `global name` or `nonlocal name`.
-    pub fn elsewhere(&mut self, name: &'a str) {
+    pub(super) fn elsewhere(&mut self, name: &'a str) {
         self.scopes[self.here].elsewhere.insert(name);
     }
 
     /// Looks up the value of a name.
-    pub fn lookup(&mut self, name: &str, range: TextRange) -> AbstractValue<'a> {
+    pub(super) fn lookup(&mut self, name: &str, range: TextRange) -> AbstractValue<'a> {
         let mut scope = Some(self.here);
         let mut first = true;
         while let Some(index) = scope {
@@ -107,7 +107,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Binds a name. In a branch the old value may remain.
-    pub fn bind(&mut self, name: impl Into<Cow<'a, str>>, value: AbstractValue<'a>) {
+    pub(super) fn bind(&mut self, name: impl Into<Cow<'a, str>>, value: AbstractValue<'a>) {
         let name = name.into();
         let mut scope = self.here;
         if self.scopes[scope].elsewhere.contains(&*name) {
@@ -135,7 +135,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Binds a name of the module, whatever the scope.
-    pub fn bind_global(&mut self, name: &str, value: AbstractValue<'a>) {
+    pub(super) fn bind_global(&mut self, name: &str, value: AbstractValue<'a>) {
         let here = std::mem::replace(&mut self.here, 0);
         self.branches += 1;
         self.bind(name.to_owned(), value);
@@ -144,7 +144,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Notes that some object of the snippet's own has this under that name.
-    pub fn note_attribute(&mut self, name: &str, value: AbstractValue<'a>) {
+    pub(super) fn note_attribute(&mut self, name: &str, value: AbstractValue<'a>) {
         if value.is_unknown() {
             return;
         }
@@ -158,7 +158,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// The names of the scope, to be put back by [`Self::scopes_then`].
-    pub fn scopes_now(&mut self) -> Option<HashMap<Cow<'a, str>, AbstractValue<'a>>> {
+    pub(super) fn scopes_now(&mut self) -> Option<HashMap<Cow<'a, str>, AbstractValue<'a>>> {
         let names = &self.scopes[self.here].names;
         // Copying takes time as evaluating does.
         self.steps = self.steps.saturating_sub(names.len() as u32 / 8);
@@ -166,7 +166,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Puts names back as they were.
-    pub fn scopes_then(&mut self, names: Option<HashMap<Cow<'a, str>, AbstractValue<'a>>>) {
+    pub(super) fn scopes_then(&mut self, names: Option<HashMap<Cow<'a, str>, AbstractValue<'a>>>) {
         if let Some(names) = names {
             self.scopes[self.here].names = names;
         }

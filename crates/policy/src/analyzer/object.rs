@@ -25,7 +25,7 @@ const WIDE: &[(&str, Capability)] = &[
 
 impl<'a> Interpreter<'a> {
     /// An object is named.
-    pub fn touch(&mut self, name: &Rc<str>, range: TextRange) {
+    pub(super) fn touch(&mut self, name: &Rc<str>, range: TextRange) {
         self.tell_all(capability_table::of_name(name), "name", name, range);
         if self.analysis.references.len() < MAX_REFERENCES && self.replay_depth == 0 {
             let range = self.place.unwrap_or(range);
@@ -34,7 +34,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Evaluates the attribute `value.name`.
-    pub fn attribute(&mut self, value: &AbstractValue<'a>, name: &str, range: TextRange) -> AbstractValue<'a> {
+    pub(super) fn attribute(&mut self, value: &AbstractValue<'a>, name: &str, range: TextRange) -> AbstractValue<'a> {
         self.tell_all(capability_table::of_attribute(name), "attribute", name, range);
         let mut result = AbstractValue::Unknown;
         for value in value.possibilities() {
@@ -126,7 +126,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// `getattr(value, name)` where the name is not known.
-    pub fn some_attribute(&mut self, value: &AbstractValue<'a>, range: TextRange) -> AbstractValue<'a> {
+    pub(super) fn some_attribute(&mut self, value: &AbstractValue<'a>, range: TextRange) -> AbstractValue<'a> {
         for value in value.possibilities() {
             let AbstractValue::Object(of) = value else { continue };
             let Some((_, worst)) = WIDE.iter().find(|(module, _)| **of == **module) else { continue };
@@ -137,7 +137,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Evaluates the subscript `value[index]`.
-    pub fn item(
+    pub(super) fn item(
         &mut self,
         value: &AbstractValue<'a>,
         index: &AbstractValue<'a>,
@@ -196,7 +196,7 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Something of a module is replaced: `value.name = …`, by whatever way.
-    pub fn replaced(&mut self, value: &AbstractValue<'a>, name: Option<&str>, range: TextRange) {
+    pub(super) fn replaced(&mut self, value: &AbstractValue<'a>, name: Option<&str>, range: TextRange) {
         for value in value.possibilities() {
             let of: &str = match value {
                 AbstractValue::Object(of) => of,
@@ -230,7 +230,7 @@ const STANDARD: &str = "
 ";
 
 /// The docstring of a body.
-pub fn document<'a>(body: &[Stmt]) -> AbstractValue<'a> {
+pub(super) fn document<'a>(body: &[Stmt]) -> AbstractValue<'a> {
     match body.first() {
         Some(Stmt::Expr(text)) => match &*text.value {
             Expr::StringLiteral(literal) => AbstractValue::text(literal.value.to_str()),
@@ -241,6 +241,6 @@ pub fn document<'a>(body: &[Stmt]) -> AbstractValue<'a> {
 }
 
 /// `vars()` of an object.
-pub fn namespace<'a>(of: &str) -> AbstractValue<'a> {
+pub(super) fn namespace<'a>(of: &str) -> AbstractValue<'a> {
     AbstractValue::Namespace(Rc::new(AbstractValue::object(of)))
 }

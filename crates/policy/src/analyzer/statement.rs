@@ -17,7 +17,7 @@ const MAX_ROUNDS: usize = 512;
 
 impl<'a> Interpreter<'a> {
     /// Evaluates the statements of a body, in order.
-    pub fn body(&mut self, body: &'a [Stmt]) {
+    pub(super) fn body(&mut self, body: &'a [Stmt]) {
         for statement in body {
             if self.replay_depth > 0 && self.steps == 0 {
                 return;

@@ -1,10 +1,10 @@
 //! Names of the tree's findings: for people, and among the signs of a verdict.
 
 /// From this confidence on a finding is told with the verdict's integrity.
-pub const SIGN: f64 = 0.5;
+pub(super) const SIGN: f64 = 0.5;
 
 /// The word for a sign of tampering, as `integrity.signals` has it.
-pub fn sign(rule: &str, name: &str) -> Option<&'static str> {
+pub(super) fn sign(rule: &str, name: &str) -> Option<&'static str> {
     let last = name.rsplit('.').next().unwrap_or(name);
     Some(match (rule, last) {
         ("constant_equality", _) => "constant_equality",
@@ -35,7 +35,7 @@ pub fn sign(rule: &str, name: &str) -> Option<&'static str> {
 }
 
 /// A finding of the tree, in words.
-pub fn describe(rule: &str, name: &str) -> String {
+pub(super) fn describe(rule: &str, name: &str) -> String {
     match rule {
         "import" => format!("import of {name}"),
         "name" | "method" => format!("use of {name}"),

@@ -24,7 +24,7 @@ const MAX_MATCHES: usize = 5000;
 const MAX_BYTES: usize = 16 << 20;
 
 /// Finding before the pack has judged it.
-pub struct RawFinding {
+pub(super) struct RawFinding {
     pub scanner: Scanner,
     pub category: String,
     pub rule: String,
@@ -54,7 +54,7 @@ type TextScanner = fn(&Gate, &Fragment<'_>, &mut Vec<Match>);
 
 /// Knowledge about how deep the sources nest.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub(super) enum Depth {
     /// Depth that was checked: the sources do not nest deep.
     Shallow,
     /// Depth that was not checked.
@@ -62,7 +62,7 @@ pub enum Depth {
 }
 
 /// Looks at the sources of one submission.
-pub struct Scan<'g> {
+pub(super) struct Scan<'g> {
     gate: &'g Gate,
     /// Modules that come with the request.
     own: Vec<&'g str>,
@@ -76,13 +76,13 @@ pub struct Scan<'g> {
 
 impl<'g> Scan<'g> {
     /// Before the first source.
-    pub fn new(gate: &'g Gate, sources: &[Source<'g>]) -> Self {
+    pub(super) fn new(gate: &'g Gate, sources: &[Source<'g>]) -> Self {
         let own = sources.iter().filter_map(|source| source.file).filter_map(own_module).collect();
         Self { gate, own, found: Vec::new(), spent: BTreeMap::new(), signs: Vec::new() }
     }
 
     /// Scans one source; whether it parses.
-    pub fn source(&mut self, file: usize, source: &Source<'_>, depth: Depth) -> bool {
+    pub(super) fn source(&mut self, file: usize, source: &Source<'_>, depth: Depth) -> bool {
         let text = source.text;
         let deep = depth == Depth::Unknown && proofbox_syntax::nests_too_deep(text, proofbox_syntax::MAX_DEPTH);
         if text.len() > MAX_BYTES || deep {

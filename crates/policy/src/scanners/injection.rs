@@ -40,7 +40,7 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
 });
 
 /// Scans a fragment for payloads.
-pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
+pub(crate) fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     if fragment.kind == FragmentKind::Identifier {
         return;
     }

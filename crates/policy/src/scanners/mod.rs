@@ -1,11 +1,11 @@
 //! Scanners of texts, one a file.
 
-pub mod fragment;
-pub mod injection;
-pub mod patterns;
-pub mod secrets;
-pub mod unicode;
-pub mod urls;
+pub(crate) mod fragment;
+pub(crate) mod injection;
+pub(crate) mod patterns;
+pub(crate) mod secrets;
+pub(crate) mod unicode;
+pub(crate) mod urls;
 
 use utoipa::ToSchema;
 

@@ -61,7 +61,7 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(|| {
 });
 
 /// Scans a fragment for credentials.
-pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
+pub(crate) fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
     let text = fragment.text;
     if fragment.kind == FragmentKind::Identifier && text.len() < SHORTEST_NAME {
         return;
@@ -116,7 +116,7 @@ pub fn scan(fragment: &Fragment, found: &mut Vec<Match>) {
 
 /// Masks a secret: its first few characters, the rest as asterisks. The mask reveals neither the length nor more than a
 /// quarter of a short secret.
-pub fn mask(secret: &str) -> String {
+pub(crate) fn mask(secret: &str) -> String {
     let shown = SHOWN.min(secret.chars().take(SHOWN * 4).count() / 4);
     let visible = |c: char| if c.is_ascii_graphic() { c } else { '?' };
     secret.chars().take(shown).map(visible).chain(std::iter::repeat_n('*', STARS)).collect()

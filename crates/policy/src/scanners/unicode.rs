@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-pub use self::identifier::in_identifier;
+pub(crate) use self::identifier::in_identifier;
 use self::kinds::{Kind, kind_of};
 use super::fragment::{Match, Strongest};
 
@@ -24,7 +24,7 @@ const DATA: usize = 8;
 ///
 /// The controls that reorder text are those of "Trojan Source" (CVE-2021-42574); what is invisible is so by Unicode's
 /// `Default_Ignorable_Code_Point` (UAX #44).
-pub fn in_source(source: &str, found: &mut Vec<Match>) {
+pub(crate) fn in_source(source: &str, found: &mut Vec<Match>) {
     let harmless = |b: u8| matches!(b, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x0C);
     let Some(first) = source.bytes().position(|b| !harmless(b)) else { return };
     let mut found = Strongest::new(found);

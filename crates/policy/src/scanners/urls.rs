@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use url::{Host, Url};
 
-pub use self::hosts::HostPatternError;
+pub(crate) use self::hosts::HostPatternError;
 use self::hosts::Hosts;
 use self::span::{MAX_HOST, host_around, url_around};
 use super::fragment::{Fragment, FragmentKind, Match, Strongest};

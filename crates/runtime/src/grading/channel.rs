@@ -35,7 +35,7 @@ const GONE: i32 = 3;
 
 /// Party to a conversation between two guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// The code under test.
     Candidate,
     /// Interpreter of the tests.
@@ -45,16 +45,16 @@ pub enum Side {
 /// Protocol violation: the guest sent a message out of turn, so it is not the program that was started.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest spoke out of turn")]
-pub struct OutOfTurn;
+pub(crate) struct OutOfTurn;
 
 /// The host ends this interpreter: it is no longer needed.
 #[derive(Debug, thiserror::Error)]
 #[error("no longer needed")]
-pub struct Dismissed;
+pub(crate) struct Dismissed;
 
 /// Cost of a candidate so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Fuel: instructions executed, in units of wasmtime.
     pub fuel: u64,
     /// CPU time and sleep.
@@ -75,7 +75,7 @@ impl Spent {
 
 /// Endpoint of one guest in a conversation.
 #[derive(Clone, Debug)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     side: Side,
     channel: Arc<Mutex<Channel>>,
 }
@@ -118,7 +118,7 @@ enum Presence {
 
 /// Returns both endpoints of a new conversation; the candidate begins. The limits apply to all its interpreters
 /// together.
-pub fn channel(limits: &Limits) -> (Endpoint, Endpoint) {
+pub(crate) fn channel(limits: &Limits) -> (Endpoint, Endpoint) {
     let channel = Arc::new(Mutex::new(Channel {
         turn: Side::Candidate,
         message: None,
@@ -143,12 +143,12 @@ impl Endpoint {
     }
 
     /// Returns the side whose turn it is.
-    pub fn turn(&self) -> Side {
+    pub(crate) fn turn(&self) -> Side {
         self.lock().turn
     }
 
     /// Returns the side that this endpoint belongs to.
-    pub fn side(&self) -> Side {
+    pub(crate) fn side(&self) -> Side {
         self.side
     }
 
@@ -156,7 +156,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Returns an error when it is not this guest's turn to say that.
-    pub fn send(&self, kind: i32, message: &[u8], spent: Spent) -> Result<(), OutOfTurn> {
+    pub(crate) fn send(&self, kind: i32, message: &[u8], spent: Spent) -> Result<(), OutOfTurn> {
         let mut channel = self.lock();
         if channel.turn != self.side || message.len() > MESSAGE_BYTES {
             return Err(OutOfTurn);
@@ -199,7 +199,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Returns [`Dismissed`] when this guest is to end.
-    pub fn recv(&self) -> impl Future<Output = Result<(i32, usize), Dismissed>> + Send + use<> {
+    pub(crate) fn recv(&self) -> impl Future<Output = Result<(i32, usize), Dismissed>> + Send + use<> {
         let endpoint = self.clone();
         // The driver polls whose turn it is, so there is nobody to be woken.
         std::future::poll_fn(move |_| {
@@ -215,7 +215,7 @@ impl Endpoint {
     }
 
     /// Takes what was heard, if it has that length.
-    pub fn take(&self, length: usize) -> Option<Vec<u8>> {
+    pub(crate) fn take(&self, length: usize) -> Option<Vec<u8>> {
         let mut channel = self.lock();
         if channel.turn != self.side || channel.message.as_ref().is_none_or(|(_, message)| message.len() != length) {
             return None;
@@ -225,7 +225,7 @@ impl Endpoint {
 
     /// The tests ask for a fresh interpreter for the candidate. There is none when it could not be imported, when its
     /// fuel or time is used up, or when limits have ended so many that more would only cost.
-    pub fn renew(&self) -> bool {
+    pub(crate) fn renew(&self) -> bool {
         let mut channel = self.lock();
         let (fuel, time) = channel.budget;
         let spent = channel.before.and(channel.present);
@@ -245,12 +245,12 @@ impl Endpoint {
     }
 
     /// Returns whether a fresh interpreter is wanted.
-    pub fn wants_fresh(&self) -> bool {
+    pub(crate) fn wants_fresh(&self) -> bool {
         matches!(self.lock().candidate, Presence::Wanted)
     }
 
     /// A fresh interpreter has been started.
-    pub fn started(&self) {
+    pub(crate) fn started(&self) {
         let mut channel = self.lock();
         channel.ready = false;
         channel.dismissed = false;
@@ -258,12 +258,12 @@ impl Endpoint {
     }
 
     /// The present interpreter of the candidate is to end: it hears so when it is next polled.
-    pub fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         self.lock().dismissed = true;
     }
 
     /// An interpreter of the candidate has ended: whoever asks it hears how.
-    pub fn ended(&self, outcome: &Outcome) {
+    pub(crate) fn ended(&self, outcome: &Outcome) {
         let mut channel = self.lock();
         let usage = &outcome.usage;
         let spent = Spent { fuel: usage.fuel, execution: usage.execution, peak_memory_bytes: usage.peak_memory_bytes };
@@ -285,7 +285,7 @@ impl Endpoint {
     }
 
     /// The limits of a further interpreter of the candidate: what the others have left.
-    pub fn left(&self, limits: &Limits) -> Limits {
+    pub(crate) fn left(&self, limits: &Limits) -> Limits {
         let spent = self.spent();
         Limits {
             fuel: limits.fuel.saturating_sub(spent.fuel),
@@ -295,13 +295,13 @@ impl Endpoint {
     }
 
     /// Returns the cost of the candidate, over all its interpreters.
-    pub fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spent {
         let channel = self.lock();
         channel.before.and(channel.present)
     }
 
     /// The candidate has written something.
-    pub fn printed(&self, output: Output, bytes: &[u8]) {
+    pub(crate) fn printed(&self, output: Output, bytes: &[u8]) {
         if self.side != Side::Candidate {
             return;
         }
@@ -320,7 +320,7 @@ impl Endpoint {
     }
 
     /// Returns the bytes that the candidate wrote to stream 1 or 2 since it was last asked something.
-    pub fn written(&self, stream: i32) -> Vec<u8> {
+    pub(crate) fn written(&self, stream: i32) -> Vec<u8> {
         match self.side {
             Side::Grader => self.lock().printed[usize::from(stream == 2)].clone(),
             Side::Candidate => Vec::new(),
@@ -328,7 +328,7 @@ impl Endpoint {
     }
 
     /// Takes these bytes: they are written no longer.
-    pub fn take_written(&self, stream: i32) -> Vec<u8> {
+    pub(crate) fn take_written(&self, stream: i32) -> Vec<u8> {
         match self.side {
             Side::Grader => std::mem::take(&mut self.lock().printed[usize::from(stream == 2)]),
             Side::Candidate => Vec::new(),
@@ -336,7 +336,7 @@ impl Endpoint {
     }
 
     /// Takes the output that the candidate printed since the last call: of a case, its beginning.
-    pub fn case_output(&self) -> String {
+    pub(crate) fn case_output(&self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.lock().case_printed)).into_owned()
     }
 }

@@ -25,7 +25,7 @@ const COMMAND_ENDED: i32 = 17;
 const TIMED_OUT: i32 = 124;
 
 /// Gives the linker the calls of the bridge.
-pub fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
+pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     linker.func_wrap_async(PROOFBOX, "exchange", |caller, (kind, address, length): (i32, u32, u32)| {
         Box::new(exchange(caller, kind, address, length))
     })?;

@@ -22,7 +22,7 @@ use proofbox_vfs::{Refusals, SharedTree, Tree, lock};
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
-pub async fn run(
+pub(crate) async fn run(
     pool: &InterpreterPool,
     program: &Program,
     limits: &Limits,

@@ -9,9 +9,9 @@ use super::script::RunScript;
 use proofbox_types::session::CellLimits;
 
 /// CPU time and sleep that a guest has to heed an interrupt.
-pub const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// The host's side of the call under way.
-pub struct CallState {
+pub(crate) struct CallState {
     pub(crate) reporter: CellReporter,
     pub(crate) interrupt: Arc<Interrupt>,
     pub(crate) limits: CellLimits,

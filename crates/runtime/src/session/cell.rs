@@ -19,7 +19,7 @@ const FRAMES: usize = 64;
 
 /// Collects what one call reports.
 #[derive(Debug, Default)]
-pub struct CellReporter {
+pub(crate) struct CellReporter {
     /// Displays that the cell has shown.
     pub displays: Vec<Display>,
     /// The value asked for.
@@ -35,14 +35,14 @@ pub struct CellReporter {
 
 /// A message beyond the bounds, or none at all.
 #[derive(Debug)]
-pub struct Refused;
+pub(crate) struct Refused;
 
 impl CellReporter {
     /// Takes one message; returns its effect, and the event to report at once.
     ///
     /// # Errors
     /// Returns an error when it is beyond the bounds; the guest is told, and goes on.
-    pub fn take(&mut self, message: &[u8]) -> Result<(ReportEffect, Option<CellEvent>), Refused> {
+    pub(crate) fn take(&mut self, message: &[u8]) -> Result<(ReportEffect, Option<CellEvent>), Refused> {
         if message.len() > BYTES - self.bytes {
             return Err(Refused);
         }
@@ -117,7 +117,7 @@ fn raised(fields: &mut impl Iterator<Item = Value>) -> Option<Raised> {
 }
 
 /// The exception as a run reports it: its message is cut.
-pub fn error_of(raised: &Raised) -> ErrorReport {
+pub(super) fn error_of(raised: &Raised) -> ErrorReport {
     const MESSAGE: usize = 4_000;
     let message = match raised.value.char_indices().nth(MESSAGE) {
         Some((end, _)) => format!("{}…", &raised.value[..end]),

@@ -40,7 +40,7 @@ const GRACE_FUEL: u64 = 60_000_000_000;
 const MAX_UNCOMPARED_PAGES: usize = 32;
 
 /// Context of a call, beside its request.
-pub struct CallWith<'a> {
+pub(super) struct CallWith<'a> {
     /// Interrupt of the call.
     pub interrupt: &'a Arc<Interrupt>,
     /// Receiver of the call's events.
@@ -62,7 +62,7 @@ struct CallEnd {
 }
 
 /// Persistent interpreter of a session.
-pub struct Interpreter {
+pub(super) struct Interpreter {
     pub(super) store: Store<HostState>,
     instance: Instance,
     pub(super) memory: Memory,
@@ -87,7 +87,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// Returns an error when the pool has none.
-    pub async fn new(
+    pub(super) async fn new(
         pool: &InterpreterPool,
         image: &LoadedImage,
         memory_bytes: u64,
@@ -132,7 +132,7 @@ impl Interpreter {
     }
 
     /// Carries out one request. Not to be dropped before its end: interrupt it instead.
-    pub async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
+    pub(super) async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
         let CallWith { interrupt, sink, run_script } = with;
         let output_stream = sink.map(|sink| Arc::new(OutputStream::new(sink, limits.output_bytes)));
         let granted = limits.fuel.saturating_add(GRACE_FUEL);
@@ -269,7 +269,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// Returns an error when the kernel does not tell.
-    pub fn own_pages(&self) -> std::io::Result<Vec<Range<usize>>> {
+    pub(super) fn own_pages(&self) -> std::io::Result<Vec<Range<usize>>> {
         let mapped = pagemap::mapped_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))?;
         Ok(mapped.own)
     }
@@ -277,7 +277,7 @@ impl Interpreter {
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
     /// that were written to and put back. Where few have been added since the last time, they are not looked at; others
     /// get their turns meanwhile.
-    pub async fn share_unchanged(&mut self, pristine: &Pristine) {
+    pub(super) async fn share_unchanged(&mut self, pristine: &Pristine) {
         let Ok(own) = self.own_pages() else { return };
         let count: usize = own.iter().map(ExactSizeIterator::len).sum();
         if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 2) {
@@ -310,17 +310,17 @@ impl Interpreter {
     }
 
     /// Returns how long the monotonic clock has run.
-    pub fn uptime(&self) -> Duration {
+    pub(super) fn uptime(&self) -> Duration {
         self.store.data().clock.uptime()
     }
 
     /// Returns the open files of the interpreter.
-    pub fn descriptors(&self) -> &Descriptors {
+    pub(super) fn descriptors(&self) -> &Descriptors {
         &self.store.data().descriptors
     }
 
     /// The stack pointer, as it is between calls.
-    pub fn stack_pointer(&mut self) -> i32 {
+    pub(super) fn stack_pointer(&mut self) -> i32 {
         self.stack_pointer.get(&mut self.store).i32().unwrap_or(0)
     }
 
@@ -328,7 +328,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// Returns an error when there is no room for it.
-    pub async fn resume<'a>(
+    pub(super) async fn resume<'a>(
         &mut self,
         memory_bytes: usize,
         stack_pointer: i32,

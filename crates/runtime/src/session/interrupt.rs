@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// Reason of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// A client asked for the interrupt, or nobody waits for the call any more.
     Requested,
     /// The fuel of the call is used up.
@@ -17,7 +17,7 @@ pub enum Reason {
 
 /// A wish to interrupt, shared between who has it and who carries it out.
 #[derive(Debug, Default)]
-pub struct Interrupt {
+pub(crate) struct Interrupt {
     /// 0, or one more than the index of the reason in `Reason`.
     reason: AtomicU8,
     changed: Notify,
@@ -25,7 +25,7 @@ pub struct Interrupt {
 
 impl Interrupt {
     /// Wishes it. The first reason stays.
-    pub fn ask(&self, reason: Reason) {
+    pub(crate) fn ask(&self, reason: Reason) {
         let code = match reason {
             Reason::Requested => 1,
             Reason::Fuel => 2,
@@ -37,7 +37,7 @@ impl Interrupt {
     }
 
     /// Returns the reason of a pending interrupt.
-    pub fn reason(&self) -> Option<Reason> {
+    pub(crate) fn reason(&self) -> Option<Reason> {
         match self.reason.load(Ordering::Relaxed) {
             1 => Some(Reason::Requested),
             2 => Some(Reason::Fuel),
@@ -47,12 +47,12 @@ impl Interrupt {
     }
 
     /// Forgets the wish: another call begins.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.reason.store(0, Ordering::Relaxed);
     }
 
     /// Waits until it is wished.
-    pub async fn requested(&self) {
+    pub(crate) async fn requested(&self) {
         loop {
             let changed = self.changed.notified();
             if self.reason().is_some() {
@@ -65,11 +65,11 @@ impl Interrupt {
 
 /// Memory in which the guest's interpreter looks for signals (`guest/interrupt.c`): address and bits of three words.
 #[derive(Clone, Copy, Debug)]
-pub struct SignalWords([(usize, u32); 3]);
+pub(crate) struct SignalWords([(usize, u32); 3]);
 
 impl SignalWords {
     /// Reads the list at `address`; none when it points outside the guest's memory.
-    pub fn read(memory: &[u8], address: u32) -> Option<Self> {
+    pub(crate) fn read(memory: &[u8], address: u32) -> Option<Self> {
         let start = address as usize;
         let list = memory.get(start..start.checked_add(24)?)?;
         let word = |index: usize| u32::from_le_bytes(std::array::from_fn(|byte| list[4 * index + byte]));
@@ -79,7 +79,7 @@ impl SignalWords {
 
     /// Takes the signal back, where the guest has ended its call before it looked: the next one has nothing to do with
     /// it.
-    pub fn clear(&self, memory: &mut [u8]) {
+    pub(crate) fn clear(&self, memory: &mut [u8]) {
         for (at, bits) in self.0 {
             let Some(word) = memory.get_mut(at..at + 4) else { return };
             let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) & !bits;
@@ -88,7 +88,7 @@ impl SignalWords {
     }
 
     /// Trips the signal in `memory`, which is that of the guest at rest or in a call of the host's.
-    pub fn trip(&self, memory: &mut [u8]) {
+    pub(crate) fn trip(&self, memory: &mut [u8]) {
         for (at, bits) in self.0 {
             // A memory never shrinks, and `read` has checked the end.
             let Some(word) = memory.get_mut(at..at + 4) else { return };
@@ -99,7 +99,7 @@ impl SignalWords {
 }
 
 /// A guest's memory, to be written to while its code is suspended and the store is borrowed by the suspended call.
-pub struct Window {
+pub(crate) struct Window {
     base: *mut u8,
     bytes: usize,
 }
@@ -111,7 +111,7 @@ unsafe impl Sync for Window {}
 
 impl Window {
     /// Takes a memory of `bytes` bytes at `base`, that neither moves nor shrinks while this is used.
-    pub fn new(base: *mut u8, bytes: usize) -> Self {
+    pub(crate) fn new(base: *mut u8, bytes: usize) -> Self {
         Self { base, bytes }
     }
 
@@ -120,7 +120,7 @@ impl Window {
     /// # Safety
     /// The guest whose memory this is must be alive and suspended: between two polls of the future that runs it, on the
     /// thread that polls it. The memory must not have moved (memories of the pool never do).
-    pub unsafe fn trip(&self, places: &SignalWords) {
+    pub(crate) unsafe fn trip(&self, places: &SignalWords) {
         // SAFETY: by the promise above nothing else reads or writes the memory now: guest code does not run, and host
         // functions hold no reference to it while they wait (`HostState::split` is called anew after each await).
         let memory = unsafe { std::slice::from_raw_parts_mut(self.base, self.bytes) };

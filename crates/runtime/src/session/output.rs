@@ -15,7 +15,7 @@ const MAX_DELAY: Duration = Duration::from_millis(10);
 const ENOUGH: usize = 64 << 10;
 
 /// Output on its way to who listens.
-pub struct OutputStream(Mutex<Waiting>);
+pub(crate) struct OutputStream(Mutex<Waiting>);
 
 struct Waiting {
     sink: Sink,
@@ -28,7 +28,7 @@ struct Waiting {
 
 impl OutputStream {
     /// Tells `sink` of at most `most` bytes of each output.
-    pub fn new(sink: Sink, most: u64) -> Self {
+    pub(crate) fn new(sink: Sink, most: u64) -> Self {
         let waiting =
             Waiting { sink, output: Output::Stdout, bytes: Vec::new(), since: Instant::now(), left: [most; 2] };
         Self(Mutex::new(waiting))
@@ -39,7 +39,7 @@ impl OutputStream {
     }
 
     /// Adds bytes of an output stream.
-    pub fn write(&self, output: Output, bytes: &[u8]) {
+    pub(crate) fn write(&self, output: Output, bytes: &[u8]) {
         let mut waiting = self.waiting();
         if waiting.output != output {
             waiting.flush_all();
@@ -58,14 +58,14 @@ impl OutputStream {
     }
 
     /// Reports another event, after the output before it.
-    pub fn send(&self, event: CellEvent) {
+    pub(crate) fn send(&self, event: CellEvent) {
         let mut waiting = self.waiting();
         waiting.flush_all();
         (waiting.sink)(event);
     }
 
     /// Reports output that has waited long enough.
-    pub fn flush_if_due(&self) {
+    pub(crate) fn flush_if_due(&self) {
         let mut waiting = self.waiting();
         if !waiting.bytes.is_empty() && waiting.since.elapsed() >= MAX_DELAY {
             waiting.flush_characters();
@@ -73,7 +73,7 @@ impl OutputStream {
     }
 
     /// Reports all output, but for a character that is not complete: the guest is idle.
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let mut waiting = self.waiting();
         if !waiting.bytes.is_empty() {
             waiting.flush_characters();
@@ -81,7 +81,7 @@ impl OutputStream {
     }
 
     /// Reports all remaining output.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.waiting().flush_all();
     }
 }

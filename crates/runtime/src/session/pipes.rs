@@ -29,7 +29,7 @@ pub struct Pipes {
 
 /// Bytes of a piped stream that are on their way.
 #[derive(Default)]
-pub struct PendingIo {
+pub(crate) struct PendingIo {
     /// Read and not yet taken by the guest.
     pub read: Vec<u8>,
     /// True when no more bytes will be read.

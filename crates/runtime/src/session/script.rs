@@ -36,7 +36,7 @@ pub(crate) struct CommandRequest {
 
 impl CommandRequest {
     /// Parses `(text, cwd, env, stdin, capture, timeout in seconds or None)`.
-    pub fn parse(message: &[u8], credentials: Credentials) -> Option<Self> {
+    pub(crate) fn parse(message: &[u8], credentials: Credentials) -> Option<Self> {
         let Ok(Value::Tuple(fields)) = Value::decode(message) else { return None };
         let [Value::Str(text), Value::Str(cwd), Value::Dict(env), Value::Bytes(stdin), Value::Bool(capture), timeout] =
             <[Value; 6]>::try_from(fields).ok()?
@@ -58,7 +58,7 @@ impl CommandRequest {
 }
 
 /// Runs a script in the session or run; returns its exit code. Dropping the future ends it.
-pub type RunScript = Arc<dyn Fn(ShellScript, CellLimits, ScriptOutput) -> BoxFuture<'static, i32> + Send + Sync>;
+pub(crate) type RunScript = Arc<dyn Fn(ShellScript, CellLimits, ScriptOutput) -> BoxFuture<'static, i32> + Send + Sync>;
 
 #[cfg(test)]
 mod tests {

@@ -57,14 +57,14 @@ pub struct Needs {
 }
 
 /// Denies opening, connecting to and signalling anything at all.
-pub fn nothing() -> Result<Option<String>, LayerError> {
+pub(super) fn nothing() -> Result<Option<String>, LayerError> {
     let ruleset = ruleset(AccessNet::from_all(ABI::V4));
     let restricted = ruleset.and_then(RulesetCreated::restrict_self);
     in_force(&restricted.map_err(LayerError::unsupported)?)
 }
 
 /// Restricts the process to `needs` and to the paths that it takes to start this program again.
-pub fn only(needs: &Needs) -> Result<Option<String>, LayerError> {
+pub(super) fn only(needs: &Needs) -> Result<Option<String>, LayerError> {
     let (files, directories) = programs()?;
     let (read, write) =
         (AccessFs::from_read(FILES) & !AccessFs::Execute, AccessFs::from_all(FILES) & !AccessFs::Execute);

@@ -14,7 +14,7 @@ fn at_most(resource: Resource, most: u64) -> Result<(), LayerError> {
 }
 
 /// Limits a worker to what it has open: nothing new can be opened, written to disk, locked or started.
-pub fn worker() -> Result<Option<String>, LayerError> {
+pub(super) fn worker() -> Result<Option<String>, LayerError> {
     let none = [
         Resource::Core,
         Resource::Fsize,
@@ -28,12 +28,12 @@ pub fn worker() -> Result<Option<String>, LayerError> {
 }
 
 /// No core file: it would hold keys and what users sent.
-pub fn front() -> Result<Option<String>, LayerError> {
+pub(super) fn front() -> Result<Option<String>, LayerError> {
     at_most(Resource::Core, 0).map(|()| None)
 }
 
 /// Raises the limit on open descriptors to the hard limit, at most 2^20.
-pub fn raise_descriptors() {
+pub(super) fn raise_descriptors() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let most = maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS);
     if current.is_some_and(|current| current < most) {

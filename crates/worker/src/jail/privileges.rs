@@ -9,7 +9,7 @@ use super::LayerError;
 
 /// Capabilities that stay, if the process had them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetainedCapabilities {
+pub(super) enum RetainedCapabilities {
     /// No capability at all.
     None,
     /// Capabilities for files of other users: root may have been given a directory of somebody else's.
@@ -17,7 +17,7 @@ pub enum RetainedCapabilities {
 }
 
 /// Closes all descriptors but the three standard ones: whoever started the service may have left some open.
-pub fn close_inherited() {
+pub(super) fn close_inherited() {
     const FIRST: libc::c_uint = 3;
     // SAFETY: it is the first that this program does, so that nothing in it has opened any of them. Before Linux 5.9
     // they stay open, which is no worse than it was.
@@ -25,13 +25,13 @@ pub fn close_inherited() {
 }
 
 /// Names the process, for those who list processes.
-pub fn set_name(name: &CStr) {
+pub(super) fn set_name(name: &CStr) {
     // SAFETY: the kernel reads the name, which ends in a zero and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
 /// execve grants nothing any more: set-user-ID bits and file capabilities are ignored.
-pub fn no_new() -> Result<Option<String>, LayerError> {
+pub(super) fn no_new() -> Result<Option<String>, LayerError> {
     // SAFETY: this prctl takes numbers, and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } {
         0 => Ok(None),
@@ -40,12 +40,12 @@ pub fn no_new() -> Result<Option<String>, LayerError> {
 }
 
 /// Forbids core dumps; `/proc/<pid>/mem` and ptrace are closed to other processes of the same user.
-pub fn not_dumpable() -> Result<Option<String>, LayerError> {
+pub(super) fn not_dumpable() -> Result<Option<String>, LayerError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map(|()| None).map_err(LayerError::system("prctl"))
 }
 
 /// Drops capabilities from all sets of this thread, and of those that it will start.
-pub fn drop_capabilities(kept: RetainedCapabilities) -> Result<Option<String>, LayerError> {
+pub(super) fn drop_capabilities(kept: RetainedCapabilities) -> Result<Option<String>, LayerError> {
     let failed = |error: caps::errors::CapsError| LayerError::system("capset")(error);
     let had = caps::read(None, CapSet::Permitted).map_err(failed)?;
     // Needs a capability itself. Who has none has no use for the bounding set: no privileges can be gained by execve.

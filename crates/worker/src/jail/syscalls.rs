@@ -169,7 +169,7 @@ const NEVER: &[i64] = &[
 ];
 
 /// Filters the system calls of a worker, when all its threads have been started.
-pub fn only_what_workers_need() -> Result<Option<String>, LayerError> {
+pub(super) fn only_what_workers_need() -> Result<Option<String>, LayerError> {
     let install = || -> io::Result<()> {
         let hostile = compiled(hostile()?, SeccompAction::Allow, SeccompAction::KillProcess)?;
         let allowed = compiled(allowed()?, SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)?;
@@ -181,7 +181,7 @@ pub fn only_what_workers_need() -> Result<Option<String>, LayerError> {
 }
 
 /// Filters the system calls of the front process, and of all that it starts.
-pub fn none_of_the_dangerous() -> Result<Option<String>, LayerError> {
+pub(super) fn none_of_the_dangerous() -> Result<Option<String>, LayerError> {
     let install = || -> io::Result<()> {
         apply(&no_x32())?;
         let never = NEVER.iter().map(|call| (*call, Vec::new())).collect();

@@ -65,7 +65,7 @@ struct AutoResume {
 }
 
 /// Creates a sandbox, once for each idempotency key.
-pub async fn create(
+pub(crate) async fn create(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,

@@ -144,7 +144,7 @@ fn answer(e2b: &E2b, caller: &Caller, uri: &Uri, of: Option<SessionId>) -> Resul
 }
 
 /// Lists what has become of the caller's sandboxes.
-pub async fn of_all(
+pub(crate) async fn of_all(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -153,7 +153,7 @@ pub async fn of_all(
 }
 
 /// Lists what has become of a sandbox of the caller, which may have ended.
-pub async fn of_one(
+pub(crate) async fn of_one(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -164,7 +164,7 @@ pub async fn of_one(
 }
 
 /// Lists the teams of a caller: one, which is its key.
-pub async fn teams(Extension(caller): Extension<Caller>, headers: HeaderMap) -> Json<Value> {
+pub(crate) async fn teams(Extension(caller): Extension<Caller>, headers: HeaderMap) -> Json<Value> {
     let key = headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
     Json(json!([{"teamID": team(&caller), "name": caller.name(), "apiKey": key, "isDefault": true}]))
 }

@@ -17,7 +17,7 @@ use crate::service::{SessionInfo, SessionState};
 use proofbox_types::caller::Caller;
 
 /// Maximum number of sandboxes on one page, and the number where the client gives none.
-pub const PAGE: usize = 100;
+pub(crate) const PAGE: usize = 100;
 
 /// Conditions that a client sets for a list.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ fn metadata_of(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Lists sandboxes that run or are paused, page by page.
-pub async fn list(
+pub(crate) async fn list(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -94,7 +94,7 @@ pub async fn list(
 }
 
 /// Lists the sandboxes that run, in one answer.
-pub async fn list_running(
+pub(crate) async fn list_running(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -108,7 +108,7 @@ pub async fn list_running(
 
 /// The page of a list that a client asks for, and what stands for the next one. What is new or gone meanwhile moves
 /// nothing: a page begins after the last of the one before, or where that would be.
-pub fn page_of<'a, T>(
+pub(crate) fn page_of<'a, T>(
     uri: &Uri,
     all: &'a [T],
     name: impl Fn(&T) -> String,
@@ -135,7 +135,7 @@ pub fn page_of<'a, T>(
 }
 
 /// Adds the header that holds the cursor of the next page, if there is one.
-pub fn with_next(mut response: Response, next: Option<String>) -> Response {
+pub(crate) fn with_next(mut response: Response, next: Option<String>) -> Response {
     if let Some(next) = next.and_then(|next| HeaderValue::from_str(&next).ok()) {
         response.headers_mut().insert(HeaderName::from_static("x-next-token"), next);
     }

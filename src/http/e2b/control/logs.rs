@@ -128,7 +128,7 @@ fn log_of(e2b: &E2b, caller: &Caller, text: &str) -> Result<(SessionId, Vec<Rend
 }
 
 /// Lists the log in the form of the first version: from a time on, the oldest first.
-pub async fn first(
+pub(crate) async fn first(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -188,7 +188,7 @@ impl Part {
 }
 
 /// Lists the log in the form of the second version.
-pub async fn second(
+pub(crate) async fn second(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -38,7 +38,7 @@ async fn metric(e2b: &E2b, info: &SessionInfo) -> Value {
 }
 
 /// Returns the current usage of a sandbox; past usage is not stored.
-pub async fn of_one(
+pub(crate) async fn of_one(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -53,7 +53,7 @@ pub async fn of_one(
 }
 
 /// Returns the current usage of several sandboxes, without those that do not exist.
-pub async fn of_many(
+pub(crate) async fn of_many(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,

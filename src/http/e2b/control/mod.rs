@@ -8,19 +8,19 @@
 //! - `volumes`: making, finding and removing them;
 //! - `webhooks`: addresses that are told of events.
 
-pub mod builds;
-pub mod create;
-pub mod events;
+pub(super) mod builds;
+pub(super) mod create;
+pub(super) mod events;
 mod limits;
-pub mod list;
-pub mod logs;
-pub mod metrics;
-pub mod network;
-pub mod pause;
-pub mod snapshots;
-pub mod templates;
-pub mod volumes;
-pub mod webhooks;
+pub(super) mod list;
+pub(super) mod logs;
+pub(super) mod metrics;
+pub(super) mod network;
+pub(super) mod pause;
+pub(super) mod snapshots;
+pub(super) mod templates;
+pub(super) mod volumes;
+pub(super) mod webhooks;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -61,7 +61,7 @@ fn key(headers: &HeaderMap) -> Result<&str, E2bError> {
 
 /// Authenticates a request by its key. Where requests without a key are served, any key will do, since clients of this
 /// API flavour always send one.
-pub async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Next) -> Response {
+pub(super) async fn authenticate(State(e2b): State<E2b>, mut request: Request, next: Next) -> Response {
     let caller =
         key(request.headers()).and_then(|_| e2b.shared.caller_with_any_key(request.headers()).map_err(E2bError::from));
     match caller {
@@ -96,7 +96,7 @@ fn lifetime(seconds: u64) -> Result<Duration, E2bError> {
 }
 
 /// Checks that `env` can be an environment, and is not too large.
-pub fn check_env(env: &BTreeMap<String, String>) -> Result<(), E2bError> {
+pub(super) fn check_env(env: &BTreeMap<String, String>) -> Result<(), E2bError> {
     const MAX_BYTES: usize = 1 << 20;
     let is_wrong =
         |(name, value): (&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
@@ -200,7 +200,7 @@ fn state_word(info: &SessionInfo) -> &'static str {
 }
 
 /// Shows a sandbox with its details.
-pub async fn show(
+pub(super) async fn show(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -212,7 +212,7 @@ pub async fn show(
 }
 
 /// Ends a sandbox, and removes its state.
-pub async fn kill(
+pub(super) async fn kill(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -237,7 +237,7 @@ fn check_running(e2b: &E2b, id: SessionId) -> Result<(), E2bError> {
 }
 
 /// Sets a sandbox's end, from now.
-pub async fn set_timeout(
+pub(super) async fn set_timeout(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -257,7 +257,7 @@ struct RefreshRequest {
 }
 
 /// Extends a sandbox's lifetime to at least this long from now.
-pub async fn refresh(
+pub(super) async fn refresh(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -19,7 +19,7 @@ const ALL: &str = "0.0.0.0/0";
 /// Network options as clients give them; other fields have no meaning here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NetworkOptions {
+pub(crate) struct NetworkOptions {
     #[serde(default)]
     allow_out: Option<Vec<String>>,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct NetworkOptions {
 
 impl NetworkOptions {
     /// Checks that the options mean something.
-    pub fn check(&self) -> Result<(), E2bError> {
+    pub(crate) fn check(&self) -> Result<(), E2bError> {
         let bad = |message: String| Err(E2bError::new(Kind::Bad, message));
         let (allowed, denied) =
             (self.allow_out.as_deref().unwrap_or_default(), self.deny_out.as_deref().unwrap_or_default());
@@ -56,7 +56,7 @@ impl NetworkOptions {
     }
 
     /// Returns whether the sandbox is to serve nobody without a token.
-    pub fn forbids_public_traffic(&self) -> bool {
+    pub(crate) fn forbids_public_traffic(&self) -> bool {
         self.allow_public_traffic == Some(false)
     }
 }
@@ -91,7 +91,7 @@ fn is_masked_host(text: &str) -> bool {
 }
 
 /// Replaces the network options of a sandbox. Denials hold already; nothing can be allowed.
-pub async fn update(
+pub(crate) async fn update(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -20,7 +20,7 @@ struct PauseRequest {
 }
 
 /// Pauses a sandbox, with its memory or with its files only.
-pub async fn pause(
+pub(crate) async fn pause(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -43,7 +43,7 @@ struct ConnectRequest {
 }
 
 /// Finds a sandbox, and resumes it if it is paused. A running one lives at least as long as is asked.
-pub async fn connect(
+pub(crate) async fn connect(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -53,7 +53,7 @@ pub async fn connect(
 }
 
 /// Resumes a paused sandbox.
-pub async fn resume(
+pub(crate) async fn resume(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

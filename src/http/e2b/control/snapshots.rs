@@ -32,7 +32,7 @@ fn snapshot_json(info: &CheckpointInfo) -> Value {
 }
 
 /// Stores the state of a sandbox as a snapshot.
-pub async fn make(
+pub(crate) async fn make(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -60,7 +60,7 @@ async fn snapshots_of(e2b: &E2b, caller: &Caller) -> Result<Vec<CheckpointInfo>,
 }
 
 /// Lists snapshots, the newest first.
-pub async fn list(
+pub(crate) async fn list(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -83,7 +83,7 @@ pub async fn list(
 }
 
 /// Returns the caller's last snapshot of this name.
-pub async fn find_named(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<CheckpointId>, E2bError> {
+pub(crate) async fn find_named(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<CheckpointId>, E2bError> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Ok(None);
     }
@@ -92,7 +92,7 @@ pub async fn find_named(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option
 }
 
 /// Removes a snapshot, by its id or name.
-pub async fn remove(e2b: &E2b, caller: &Caller, name: &str) -> Result<StatusCode, E2bError> {
+pub(crate) async fn remove(e2b: &E2b, caller: &Caller, name: &str) -> Result<StatusCode, E2bError> {
     let id = match CheckpointId::parse(name) {
         Some(id) => Some(id),
         None => find_named(e2b, caller, name).await?,
@@ -111,7 +111,7 @@ struct ForkRequest {
 }
 
 /// Sandboxes that go on from where this one is: all, or none.
-pub async fn fork(
+pub(crate) async fn fork(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

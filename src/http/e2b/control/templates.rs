@@ -26,7 +26,7 @@ const CODE_INTERPRETER: &str = "code-interpreter-v1";
 
 /// Origin of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Template {
+pub(crate) enum Template {
     /// The default image.
     Default,
     /// Image with this hash.
@@ -36,7 +36,7 @@ pub enum Template {
 }
 
 /// Returns whether a name is that of a template which no client has built.
-pub fn is_reserved(e2b: &E2b, name: &str) -> bool {
+pub(crate) fn is_reserved(e2b: &E2b, name: &str) -> bool {
     let is_image = e2b.shared.service.images.find(name).is_some();
     is_image || name == BASE || name == CODE_INTERPRETER || CheckpointId::parse(name).is_some()
 }
@@ -45,7 +45,7 @@ pub fn is_reserved(e2b: &E2b, name: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error when the store fails.
-pub async fn find(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<Template>, E2bError> {
+pub(crate) async fn find(e2b: &E2b, caller: &Caller, name: &str) -> Result<Option<Template>, E2bError> {
     if let Some(image) = e2b.shared.service.images.find(name) {
         return Ok(Some(Template::Image(image.image_hash.clone())));
     }
@@ -90,7 +90,7 @@ async fn tags_of(e2b: &E2b, caller: &Caller, name: &str) -> Result<Vec<Checkpoin
 }
 
 /// `GET /templates/aliases/{alias}` shows that a template has this name.
-pub async fn alias(
+pub(crate) async fn alias(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(alias): Path<String>,
@@ -137,7 +137,7 @@ fn template_json(e2b: &E2b, caller: &Caller, tags: &[CheckpointTag]) -> Result<V
 }
 
 /// `GET /v2/templates`, and the older `GET /templates`, list what the caller has built, by name.
-pub async fn list(
+pub(crate) async fn list(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -150,7 +150,7 @@ pub async fn list(
 }
 
 /// `GET /templates/{id}` shows a template with its builds.
-pub async fn show(
+pub(crate) async fn show(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
@@ -192,7 +192,7 @@ struct Update {
 }
 
 /// `PATCH /v2/templates/{id}`, and the older path, take the only thing that can be changed: that nobody else has it.
-pub async fn update(
+pub(crate) async fn update(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
@@ -207,7 +207,7 @@ pub async fn update(
 }
 
 /// `DELETE /templates/{id}` removes a template with all its tags, or a snapshot.
-pub async fn remove(
+pub(crate) async fn remove(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
@@ -233,7 +233,7 @@ struct Assignment {
 }
 
 /// `POST /templates/tags` gives what a tag means more tags.
-pub async fn assign_tags(
+pub(crate) async fn assign_tags(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -257,7 +257,7 @@ struct Removal {
 }
 
 /// `DELETE /templates/tags` takes tags away. What has none left is removed.
-pub async fn remove_tags(
+pub(crate) async fn remove_tags(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -272,7 +272,7 @@ pub async fn remove_tags(
 }
 
 /// `GET /templates/{id}/tags` lists the tags of a template.
-pub async fn tags(
+pub(crate) async fn tags(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,

@@ -31,7 +31,7 @@ fn parse(id: &str) -> Result<VolumeId, E2bError> {
 }
 
 /// Makes an empty volume.
-pub async fn create(
+pub(crate) async fn create(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -42,14 +42,17 @@ pub async fn create(
 }
 
 /// Lists the caller's volumes, without their tokens.
-pub async fn list(State(e2b): State<E2b>, Extension(caller): Extension<Caller>) -> Result<Json<Vec<Value>>, E2bError> {
+pub(crate) async fn list(
+    State(e2b): State<E2b>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Vec<Value>>, E2bError> {
     let volumes = e2b.shared.service.volumes.list(&caller).await?;
     let volume = |volume: &VolumeInfo| json!({"volumeID": volume.id.simple(), "name": volume.name});
     Ok(Json(volumes.iter().map(volume).collect()))
 }
 
 /// Shows a volume with its token.
-pub async fn show(
+pub(crate) async fn show(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -59,7 +62,7 @@ pub async fn show(
 }
 
 /// Removes a volume with its content.
-pub async fn remove(
+pub(crate) async fn remove(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

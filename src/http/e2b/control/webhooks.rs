@@ -117,7 +117,7 @@ fn parse(id: &str) -> Result<WebhookId, E2bError> {
 }
 
 /// Registers a webhook.
-pub async fn create(
+pub(crate) async fn create(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -128,13 +128,13 @@ pub async fn create(
 }
 
 /// Lists the caller's webhooks.
-pub async fn list(State(e2b): State<E2b>, Extension(caller): Extension<Caller>) -> Json<Vec<Value>> {
+pub(crate) async fn list(State(e2b): State<E2b>, Extension(caller): Extension<Caller>) -> Json<Vec<Value>> {
     let webhooks = e2b.shared.service.webhooks.list(&caller);
     Json(webhooks.iter().map(|webhook| webhook_json(webhook, &caller)).collect())
 }
 
 /// Shows a webhook.
-pub async fn show(
+pub(crate) async fn show(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -144,7 +144,7 @@ pub async fn show(
 }
 
 /// Changes a webhook.
-pub async fn update(
+pub(crate) async fn update(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -157,7 +157,7 @@ pub async fn update(
 }
 
 /// Removes a webhook. The answer has no content and is 200, as E2B's.
-pub async fn remove(
+pub(crate) async fn remove(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -16,10 +16,10 @@ use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 /// Entries in one list.
 const MAX_ENTRIES: usize = 1000;
 /// Levels of directories in one list.
-pub const MAX_DEPTH: u32 = 64;
+pub(crate) const MAX_DEPTH: u32 = 64;
 /// Bytes of a file that are read where the model does not say, and at most.
 const DEFAULT_READ_BYTES: u64 = 48 << 10;
-pub const MAX_READ_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_READ_BYTES: u64 = 1 << 20;
 /// Size of an image that is shown, in bytes.
 const MAX_IMAGE_BYTES: u64 = 4 << 20;
 /// Bytes at the beginning of a file by which an image is known.
@@ -29,7 +29,7 @@ const IMAGE_HEAD_BYTES: u64 = 16;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct ListArguments {
+pub(crate) struct ListArguments {
     /// Id from open_session.
     session: String,
     /// Directory; /home/user if absent.
@@ -41,7 +41,7 @@ pub struct ListArguments {
 /// Result of `list_files`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct ListResult {
+pub(crate) struct ListResult {
     entries: Vec<ListEntry>,
     /// Number of entries that are left out.
     entries_left_out: usize,
@@ -61,7 +61,7 @@ struct ListEntry {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct ReadArguments {
+pub(crate) struct ReadArguments {
     /// Id from open_session.
     session: String,
     /// Path, absolute or relative to /home/user.
@@ -76,7 +76,7 @@ pub struct ReadArguments {
 /// Result of `read_file`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct ReadResult {
+pub(crate) struct ReadResult {
     /// Size of the whole file, in bytes.
     size: u64,
     /// Text, where it is UTF-8.
@@ -93,7 +93,7 @@ pub struct ReadResult {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct WriteArguments {
+pub(crate) struct WriteArguments {
     /// Id from open_session.
     session: String,
     /// Path, absolute or relative to /home/user.
@@ -107,7 +107,7 @@ pub struct WriteArguments {
 /// Result of `write_file`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct WriteResult {
+pub(crate) struct WriteResult {
     /// Absolute path.
     path: String,
     size: u64,
@@ -116,7 +116,7 @@ pub struct WriteResult {
 }
 
 /// Returns the type of the image that these bytes begin.
-pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -130,7 +130,7 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// Returns an error when there is no such file.
-pub async fn read_bytes(
+pub(crate) async fn read_bytes(
     sessions: &SessionManager,
     id: SessionId,
     path: String,
@@ -144,7 +144,7 @@ pub async fn read_bytes(
 }
 
 /// Lists a directory.
-pub async fn list(call: &Call, arguments: ListArguments) -> Result<Answer, ToolError> {
+pub(crate) async fn list(call: &Call, arguments: ListArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
     let depth = arguments.depth.unwrap_or(1);
     if !(1..=MAX_DEPTH).contains(&depth) {
@@ -162,7 +162,7 @@ pub async fn list(call: &Call, arguments: ListArguments) -> Result<Answer, ToolE
 }
 
 /// Reads a file.
-pub async fn read(call: &Call, arguments: ReadArguments) -> Result<Answer, ToolError> {
+pub(crate) async fn read(call: &Call, arguments: ReadArguments) -> Result<Answer, ToolError> {
     let ReadArguments { session, path, offset, max_bytes } = arguments;
     let id = call.session(&session)?;
     let most = max_bytes.unwrap_or(DEFAULT_READ_BYTES);
@@ -199,7 +199,7 @@ pub async fn read(call: &Call, arguments: ReadArguments) -> Result<Answer, ToolE
 }
 
 /// Writes a file.
-pub async fn write(call: &Call, arguments: WriteArguments) -> Result<Answer, ToolError> {
+pub(crate) async fn write(call: &Call, arguments: WriteArguments) -> Result<Answer, ToolError> {
     let WriteArguments { session, path, text, base64 } = arguments;
     let id = call.session(&session)?;
     let content = match (text, base64) {

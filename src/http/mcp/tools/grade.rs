@@ -29,7 +29,7 @@ const MODULE: &str = "solution";
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct TestsArguments {
+pub(super) struct TestsArguments {
     /// Python source under test; tests import it as `solution`. Give this or `session`.
     code: Option<String>,
     /// Id from open_session: the file at `path` is graded, beside copies of the session's other files.
@@ -64,7 +64,7 @@ enum Kind {
 /// Result of `run_tests`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct TestsResult {
+pub(super) struct TestsResult {
     /// `passed` only if every case passed; `failed`; `blocked` when the service's policy refused to run the code.
     status: &'static str,
     /// Number of cases that passed.
@@ -101,7 +101,7 @@ struct TestCase {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct ScanArguments {
+pub(super) struct ScanArguments {
     /// Python source.
     code: String,
     /// Name of the service's policy; `default` if absent.
@@ -111,7 +111,7 @@ pub struct ScanArguments {
 /// Result of `scan_code`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct ScanResult {
+pub(super) struct ScanResult {
     /// `allow`, or `block` when the service would not run it.
     decision: &'static str,
     /// True when it parses.
@@ -178,7 +178,7 @@ fn submission_of(code: String, files: Vec<File>, tests: Tests, timeout: Option<f
 }
 
 /// Grades code, or a session's file.
-pub async fn tests(call: &Call, arguments: TestsArguments) -> Result<Answer, ToolError> {
+pub(super) async fn tests(call: &Call, arguments: TestsArguments) -> Result<Answer, ToolError> {
     let TestsArguments { code, session, path, tests, kind, files, timeout } = arguments;
     let doing = Doing::new("running the tests");
     let execution = match (code, session) {
@@ -242,7 +242,7 @@ fn answer_of(execution: Execution) -> Result<Answer, ToolError> {
 }
 
 /// Scans code, and runs nothing.
-pub async fn scan(call: &Call, arguments: ScanArguments) -> Result<Answer, ToolError> {
+pub(super) async fn scan(call: &Call, arguments: ScanArguments) -> Result<Answer, ToolError> {
     let ScanArguments { code, policy } = arguments;
     let policy = policy.as_deref().unwrap_or("default");
     let scanned =

@@ -1,6 +1,6 @@
 //! The tools.
 
-pub mod files;
+pub(super) mod files;
 mod grade;
 mod run;
 mod sessions;
@@ -21,7 +21,7 @@ use crate::http::extract::parse_part;
 use proofbox_types::program::File;
 
 /// Result of a tool.
-pub struct Answer {
+pub(super) struct Answer {
     /// Result by the tool's schema.
     pub structured: Value,
     /// Images and the like beside it.
@@ -68,7 +68,7 @@ fn tool<A: JsonSchema + 'static, R: JsonSchema + 'static>(
 }
 
 /// Returns the description of every tool.
-pub fn all() -> &'static [Tool] {
+pub(super) fn all() -> &'static [Tool] {
     static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         vec![
             tool::<run::PythonArguments, run::PythonResult>(
@@ -155,7 +155,7 @@ pub fn all() -> &'static [Tool] {
 }
 
 /// Returns whether calls of a tool may take long: such a tool can be called as a task.
-pub fn may_be_long(name: &str) -> bool {
+pub(super) fn may_be_long(name: &str) -> bool {
     matches!(name, "run_python" | "run_command" | "run_tests")
 }
 
@@ -163,7 +163,7 @@ pub fn may_be_long(name: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error for the model when the arguments have no meaning, or the tool has no result.
-pub async fn call(call: &Call, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
+pub(super) async fn call(call: &Call, name: &str, arguments: JsonObject) -> Result<Answer, ToolError> {
     match name {
         "run_python" => Box::pin(run::python(call, read(arguments)?)).await,
         "run_command" => Box::pin(run::command(call, read(arguments)?)).await,

@@ -34,7 +34,7 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct PythonArguments {
+pub(super) struct PythonArguments {
     /// Python source.
     code: String,
     /// Id from open_session: variables and files are kept. Leave it out for a fresh interpreter.
@@ -49,7 +49,7 @@ pub struct PythonArguments {
 /// Result of `run_python`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct PythonResult {
+pub(super) struct PythonResult {
     /// `ok`; `error` when the code failed; `blocked` when the service's policy refused to run it.
     status: &'static str,
     /// Kind of the failure, `none` without one: `syntax_error`, `exception`, `timeout`, `memory_limit` and so on.
@@ -74,7 +74,7 @@ pub struct PythonResult {
 /// Exception, or limit, that ended code.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct PythonError {
+pub(super) struct PythonError {
     /// Type of the exception.
     #[serde(rename = "type")]
     type_name: String,
@@ -88,7 +88,7 @@ pub struct PythonError {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct CommandArguments {
+pub(super) struct CommandArguments {
     /// Id from open_session.
     session: String,
     /// Script for the shell.
@@ -104,7 +104,7 @@ pub struct CommandArguments {
 /// Result of `run_command`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct CommandResult {
+pub(super) struct CommandResult {
     /// Exit code, as a shell has it: 124 at the end of the time, 127 for a missing program.
     exit_code: i32,
     /// Kind of the failure, `none` without one.
@@ -117,7 +117,7 @@ pub struct CommandResult {
 }
 
 /// Runs Python in a session, or in one that is made for it.
-pub async fn python(call: &Call, arguments: PythonArguments) -> Result<Answer, ToolError> {
+pub(super) async fn python(call: &Call, arguments: PythonArguments) -> Result<Answer, ToolError> {
     let PythonArguments { code, session, files, timeout } = arguments;
     let files = files_of(files)?;
     if let Some(session) = session {
@@ -238,7 +238,7 @@ impl Shown {
 }
 
 /// Runs a command in a session.
-pub async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer, ToolError> {
+pub(super) async fn command(call: &Call, arguments: CommandArguments) -> Result<Answer, ToolError> {
     let CommandArguments { session, command, cwd, stdin, timeout } = arguments;
     let id = call.session(&session)?;
     if command.contains('\0') {

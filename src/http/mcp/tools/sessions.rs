@@ -18,7 +18,7 @@ const MAX_NAME_BYTES: usize = 200;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct OpenArguments {
+pub(super) struct OpenArguments {
     /// Text files to begin with, by path relative to /home/user.
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub struct OpenArguments {
 /// A session.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct SessionResult {
+pub(super) struct SessionResult {
     /// Id for the other tools.
     session: String,
     /// Image that it runs in.
@@ -50,7 +50,7 @@ pub struct SessionResult {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct ForkArguments {
+pub(super) struct ForkArguments {
     /// Id of the session to copy.
     session: String,
     /// Number of copies; 1 if absent.
@@ -60,7 +60,7 @@ pub struct ForkArguments {
 /// Result of `fork_session`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct ForkResult {
+pub(super) struct ForkResult {
     sessions: Vec<SessionResult>,
 }
 
@@ -68,7 +68,7 @@ pub struct ForkResult {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct CheckpointArguments {
+pub(super) struct CheckpointArguments {
     /// Id of the session to save.
     session: String,
     /// Name for people.
@@ -78,7 +78,7 @@ pub struct CheckpointArguments {
 /// Result of `checkpoint_session`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct CheckpointResult {
+pub(super) struct CheckpointResult {
     /// Id for open_session.
     checkpoint: String,
     /// Size on disk, in bytes.
@@ -89,7 +89,7 @@ pub struct CheckpointResult {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
-pub struct CloseArguments {
+pub(super) struct CloseArguments {
     /// Id of the session to end.
     session: String,
 }
@@ -97,7 +97,7 @@ pub struct CloseArguments {
 /// Result of `close_session`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(crate = "rmcp::schemars")]
-pub struct CloseResult {
+pub(super) struct CloseResult {
     closed: bool,
 }
 
@@ -112,7 +112,7 @@ fn session_of(call: &Call, info: &SessionInfo) -> SessionResult {
 }
 
 /// Opens a session.
-pub async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolError> {
+pub(super) async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolError> {
     let OpenArguments { files, image, policy, ttl_seconds, from_checkpoint } = arguments;
     let from_checkpoint = from_checkpoint
         .map(|id| CheckpointId::parse(&id).ok_or_else(|| ToolError::new("`from_checkpoint` is no id of a checkpoint")));
@@ -141,7 +141,7 @@ pub async fn open(call: &Call, arguments: OpenArguments) -> Result<Answer, ToolE
 }
 
 /// Copies a session.
-pub async fn fork(call: &Call, arguments: ForkArguments) -> Result<Answer, ToolError> {
+pub(super) async fn fork(call: &Call, arguments: ForkArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
     let count = arguments.count.unwrap_or(1);
     let forks = call.run(call.service.sessions.fork(id, count, None), &Doing::new("forking")).await?;
@@ -149,7 +149,7 @@ pub async fn fork(call: &Call, arguments: ForkArguments) -> Result<Answer, ToolE
 }
 
 /// Saves a session.
-pub async fn checkpoint(call: &Call, arguments: CheckpointArguments) -> Result<Answer, ToolError> {
+pub(super) async fn checkpoint(call: &Call, arguments: CheckpointArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
     if arguments.name.as_ref().is_some_and(|name| name.len() > MAX_NAME_BYTES) {
         return Err(ToolError::new(format!("`name` may have {MAX_NAME_BYTES} bytes")));
@@ -159,7 +159,7 @@ pub async fn checkpoint(call: &Call, arguments: CheckpointArguments) -> Result<A
 }
 
 /// Ends a session.
-pub async fn close(call: &Call, arguments: CloseArguments) -> Result<Answer, ToolError> {
+pub(super) async fn close(call: &Call, arguments: CloseArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
     call.run(call.service.sessions.end(id), &Doing::new("closing")).await?;
     Answer::new(CloseResult { closed: true })

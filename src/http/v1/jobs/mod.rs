@@ -5,8 +5,8 @@
 //! - `report`: a report on the results;
 //! - `wire`: the format in which jobs are stored.
 
-pub mod report;
-pub mod results;
+pub(super) mod report;
+pub(super) mod results;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -35,11 +35,11 @@ use proofbox_store::{JobItem, JobPhase};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::JobId;
 
-pub use wire::Wire;
+pub(crate) use wire::Wire;
 use wire::{About, document_of};
 
 /// The routes of jobs.
-pub fn routes() -> Router<AppState> {
+pub(crate) fn routes() -> Router<AppState> {
     Router::new()
         .route("/v1/jobs", post(submit).get(list))
         .route("/v1/jobs/{id}", get(show).delete(cancel))
@@ -56,7 +56,7 @@ const MAX_KEY: usize = 255;
 /// Body of `POST /v1/jobs`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the contract's description; what is not its own is parsed as an item of a suite")]
-pub struct JobRequest {
+pub(super) struct JobRequest {
     /// Id of the one item; if absent, the job's id.
     id: Option<String>,
     /// Task of the item, as in a suite.
@@ -70,7 +70,7 @@ pub struct JobRequest {
 
 /// State of a job.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct JobAnswer {
+pub(super) struct JobAnswer {
     id: String,
     /// Kind of the job: `execute` or `suite`.
     #[schema(example = "suite")]
@@ -117,7 +117,7 @@ struct CallbackAnswer {
 
 /// A page of jobs.
 #[derive(Serialize, ToSchema)]
-pub struct JobList {
+pub(super) struct JobList {
     /// Jobs, the newest first.
     jobs: Vec<JobAnswer>,
     /// Cursor of the next page, if there is one.
@@ -210,7 +210,7 @@ fn job_id(text: &str) -> Result<JobId, ApiError> {
         (status = 507, description = "There is no room for it", body = ErrorBody),
     )
 )]
-pub async fn submit(
+pub(super) async fn submit(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -251,7 +251,7 @@ fn asked_of(executor: &Executor, caller: &Caller, body: &[u8]) -> Result<ParsedJ
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn list(
+pub(super) async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
@@ -284,7 +284,7 @@ pub async fn list(
     (status = 404, description = "There is none of this name", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn show(
+pub(super) async fn show(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -304,7 +304,7 @@ pub async fn show(
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn cancel(
+pub(super) async fn cancel(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

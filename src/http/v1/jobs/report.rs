@@ -33,7 +33,7 @@ static PLACES: Semaphore = Semaphore::const_new(2);
 
 /// Report on a job's results.
 #[derive(Serialize, ToSchema)]
-pub struct JobReport {
+pub(crate) struct JobReport {
     id: String,
     /// State of the job: unless it is `finished`, the report covers a part of it.
     #[schema(example = "finished")]
@@ -54,7 +54,7 @@ pub struct JobReport {
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn report(
+pub(crate) async fn report(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -35,7 +35,7 @@ const PAGE: usize = 256;
     (status = 422, description = "A parameter without meaning", body = ErrorBody),
     (status = 503, description = "Going down, or there is no store", body = ErrorBody),
 ))]
-pub async fn results(
+pub(crate) async fn results(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

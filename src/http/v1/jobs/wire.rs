@@ -35,7 +35,7 @@ struct Head {
 }
 
 /// Format of jobs from `/v1`.
-pub struct Wire;
+pub(crate) struct Wire;
 
 impl JobWire for Wire {
     fn item(&self, executor: &Executor, caller: &Caller, head: &[u8], item: &JobItem) -> Result<SuiteItem, Vec<u8>> {

@@ -20,14 +20,14 @@ const MAX_NAME: usize = 200;
 /// Body of a request for a checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CheckpointRequest {
+pub(crate) struct CheckpointRequest {
     /// Name, written for people.
     name: Option<String>,
 }
 
 /// The state of a session at one moment.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CheckpointAnswer {
+pub(crate) struct CheckpointAnswer {
     id: String,
     /// The session that it was made of.
     session_id: Option<String>,
@@ -55,7 +55,7 @@ impl From<CheckpointInfo> for CheckpointAnswer {
 
 /// List of the caller's checkpoints.
 #[derive(Serialize, ToSchema)]
-pub struct CheckpointList {
+pub(crate) struct CheckpointList {
     /// Checkpoints, the newest first.
     checkpoints: Vec<CheckpointAnswer>,
 }
@@ -63,7 +63,7 @@ pub struct CheckpointList {
 /// Number and lifetime of the forks.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ForkRequest {
+pub(crate) struct ForkRequest {
     /// Number of sessions to make.
     #[serde(default = "one")]
     count: usize,
@@ -77,7 +77,7 @@ fn one() -> usize {
 
 /// Sessions that were forked.
 #[derive(Serialize, ToSchema)]
-pub struct ForkAnswer {
+pub(crate) struct ForkAnswer {
     /// Forks, as many as were asked for.
     sessions: Vec<SessionAnswer>,
 }
@@ -85,7 +85,7 @@ pub struct ForkAnswer {
 /// Checkpoint to go back to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RestoreRequest {
+pub(crate) struct RestoreRequest {
     /// Id of a checkpoint.
     checkpoint: String,
 }
@@ -95,7 +95,7 @@ pub struct RestoreRequest {
     (status = 201, body = CheckpointAnswer),
     (status = 404, description = "There is no such session", body = ErrorBody),
 ))]
-pub async fn make(
+pub(crate) async fn make(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -110,7 +110,7 @@ pub async fn make(
 
 /// Lists the caller's checkpoints.
 #[utoipa::path(get, path = "/v1/checkpoints", responses((status = 200, body = CheckpointList)))]
-pub async fn list(
+pub(crate) async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<CheckpointList>, ApiError> {
@@ -123,7 +123,7 @@ pub async fn list(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn remove(
+pub(crate) async fn remove(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -138,7 +138,7 @@ pub async fn remove(
     (status = 201, body = ForkAnswer),
     (status = 404, description = "There is no such session", body = ErrorBody),
 ))]
-pub async fn fork(
+pub(crate) async fn fork(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -156,7 +156,7 @@ pub async fn fork(
     (status = 404, description = "There is no such session or checkpoint", body = ErrorBody),
     (status = 409, description = "The checkpoint belongs to another image", body = ErrorBody),
 ))]
-pub async fn restore(
+pub(crate) async fn restore(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -39,7 +39,7 @@ const MAX_SHOWN_BYTES: usize = 4096;
 /// Command for a session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CommandRequest {
+pub(crate) struct CommandRequest {
     /// Script for the shell. Required unless `argv` is given.
     command: Option<String>,
     /// Program and its arguments, instead of `command`: the shell interprets none of them.
@@ -62,7 +62,7 @@ pub struct CommandRequest {
 /// Input for a command.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InputRequest {
+pub(crate) struct InputRequest {
     /// Text to write.
     #[serde(default)]
     data: String,
@@ -74,7 +74,7 @@ pub struct InputRequest {
 /// Signal for a command.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SignalRequest {
+pub(crate) struct SignalRequest {
     /// `SIGINT`, `SIGTERM`, `SIGKILL`
     #[schema(value_type = String, pattern = "^SIG(INT|TERM|KILL)$")]
     signal: Signal,
@@ -82,7 +82,7 @@ pub struct SignalRequest {
 
 /// State of a command, without its output.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CommandState {
+pub(crate) struct CommandState {
     id: String,
     session_id: String,
     /// Beginning of the script that the shell runs.
@@ -113,7 +113,7 @@ pub struct CommandState {
 
 /// A command with its output.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct CommandAnswer {
+pub(crate) struct CommandAnswer {
     #[serde(flatten)]
     state: CommandState,
     stdout: String,
@@ -127,7 +127,7 @@ pub struct CommandAnswer {
 
 /// Commands of a session.
 #[derive(Serialize, ToSchema)]
-pub struct CommandList {
+pub(crate) struct CommandList {
     /// Commands that run, and the last background commands that have ended, in the order of their start.
     commands: Vec<CommandState>,
 }
@@ -244,7 +244,7 @@ fn asked_of(request: CommandRequest) -> Result<CommandAsked, ApiError> {
         (status = 409, description = "It is paused, or runs too many commands", body = ErrorBody),
     )
 )]
-pub async fn start(
+pub(crate) async fn start(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(session): Path<String>,
@@ -375,7 +375,7 @@ fn own_command(
     (status = 200, body = CommandList),
     (status = 404, description = "There is no such session", body = ErrorBody),
 ))]
-pub async fn list(
+pub(crate) async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(session): Path<String>,
@@ -390,7 +390,7 @@ pub async fn list(
     (status = 200, body = CommandAnswer),
     (status = 404, description = "There is no such session or command", body = ErrorBody),
 ))]
-pub async fn show(
+pub(crate) async fn show(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((session, command)): Path<(String, String)>,
@@ -405,7 +405,7 @@ pub async fn show(
         events come as they happen, as those of a command that is not in the background", body = CommandAnswer),
     (status = 404, description = "There is no such session or command", body = ErrorBody),
 ))]
-pub async fn output(
+pub(crate) async fn output(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((session, command)): Path<(String, String)>,
@@ -430,7 +430,7 @@ pub async fn output(
     (status = 404, description = "There is no such session or command", body = ErrorBody),
     (status = 409, description = "It has ended, takes no input, or does not read what waits", body = ErrorBody),
 ))]
-pub async fn input(
+pub(crate) async fn input(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((session, command)): Path<(String, String)>,
@@ -457,7 +457,7 @@ pub async fn input(
     (status = 404, description = "There is no such session or command", body = ErrorBody),
     (status = 409, description = "It has ended", body = ErrorBody),
 ))]
-pub async fn signal(
+pub(crate) async fn signal(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((session, command)): Path<(String, String)>,
@@ -476,7 +476,7 @@ pub async fn signal(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is no such session or command", body = ErrorBody),
 ))]
-pub async fn remove(
+pub(crate) async fn remove(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((session, command)): Path<(String, String)>,

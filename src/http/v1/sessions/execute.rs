@@ -30,7 +30,7 @@ use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display};
 /// Code for a session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CallRequest {
+pub(crate) struct CallRequest {
     /// Python source, with what notebooks allow beside it. Required unless `completion` is given.
     code: Option<String>,
     /// A model's answer: the code is taken out of it.
@@ -56,7 +56,7 @@ fn last_expression() -> Option<ResultRequest> {
 
 /// The answer to a call: that of `POST /v1/execute`, and what is the session's.
 #[derive(Serialize, ToSchema)]
-pub struct CallAnswer {
+pub(crate) struct CallAnswer {
     session_id: String,
     /// Number of calls that the session has served, this one included.
     execution_count: u64,
@@ -72,7 +72,7 @@ pub struct CallAnswer {
 
 /// A value in several formats.
 #[derive(Serialize, ToSchema)]
-pub struct DisplayAnswer {
+pub(crate) struct DisplayAnswer {
     /// Content by MIME type: text, base64 for binary formats, JSON as such.
     data: BTreeMap<String, Json_>,
     /// True for the value of the last expression.
@@ -119,7 +119,7 @@ fn call_answer(session: SessionId, called: CellExecution, labels: BTreeMap<Strin
         (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
     )
 )]
-pub async fn execute(
+pub(crate) async fn execute(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(session): Path<String>,

@@ -33,7 +33,7 @@ const DEEPEST: u32 = 64;
 
 /// Entry of a session's tree of files.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct EntryAnswer {
+pub(crate) struct EntryAnswer {
     /// Absolute path in the tree.
     path: String,
     name: String,
@@ -71,7 +71,7 @@ impl From<Entry> for EntryAnswer {
 
 /// Entries of a directory.
 #[derive(Serialize, ToSchema)]
-pub struct EntriesAnswer {
+pub(crate) struct EntriesAnswer {
     /// Entries, sorted by path.
     entries: Vec<EntryAnswer>,
 }
@@ -79,7 +79,7 @@ pub struct EntriesAnswer {
 /// Parameters for a path.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FileQuery {
+pub(crate) struct FileQuery {
     /// Flag: the entry is shown, not the content.
     stat: Option<String>,
     /// Set to remove a directory with everything in it.
@@ -91,7 +91,7 @@ pub struct FileQuery {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub struct ListQuery {
+pub(crate) struct ListQuery {
     /// Flag: the entries of the directory are listed. `list` or `watch` is required.
     list: Option<String>,
     /// Flag: changes in the directory are streamed.
@@ -108,7 +108,7 @@ pub struct ListQuery {
 /// Operation on a session's files.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FileRequest {
+pub(crate) struct FileRequest {
     /// Directory to make, with those above it.
     make_directory: Option<String>,
     /// File or directory to move.
@@ -134,7 +134,7 @@ struct MoveRequest {
     (status = 404, description = "Nothing is there", body = ErrorBody),
     (status = 416, description = "`Range` lies outside the file"),
 ))]
-pub async fn file(
+pub(crate) async fn file(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
@@ -156,7 +156,7 @@ pub async fn file(
         (status = 200, description = "It was there, and has this content now", body = EntryAnswer),
         (status = 201, description = "It is new", body = EntryAnswer),
     ))]
-pub async fn write(
+pub(crate) async fn write(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
@@ -173,7 +173,7 @@ pub async fn write(
 #[utoipa::path(delete, path = "/v1/sessions/{id}/files/{path}", params(
     ("recursive" = Option<bool>, Query, description = "Remove a directory with all that is in it"),
 ), responses((status = 204, description = "It is gone")))]
-pub async fn remove(
+pub(crate) async fn remove(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path((id, path)): Path<(String, String)>,
@@ -267,7 +267,7 @@ async fn read(
     (status = 200, body = EntriesAnswer),
     (status = 404, description = "Nothing is there", body = ErrorBody),
 ))]
-pub async fn list(
+pub(crate) async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -321,7 +321,7 @@ fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
     (status = 404, description = "Nothing is there", body = ErrorBody),
     (status = 409, description = "Something is there already", body = ErrorBody),
 ))]
-pub async fn change(
+pub(crate) async fn change(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

@@ -26,7 +26,7 @@ use proofbox_types::caller::Caller;
     (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
     (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
 ))]
-pub async fn grade(
+pub(crate) async fn grade(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     _admission: AdmissionCheck,

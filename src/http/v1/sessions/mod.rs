@@ -8,11 +8,11 @@
 //! - `checkpoints`: saving, branching, going back;
 //! - `stream`: forms of answers.
 
-pub mod checkpoints;
-pub mod commands;
-pub mod execute;
-pub mod files;
-pub mod grade;
+pub(crate) mod checkpoints;
+pub(crate) mod commands;
+pub(crate) mod execute;
+pub(crate) mod files;
+pub(crate) mod grade;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ use proofbox_types::ids::{CheckpointId, SessionId};
 use proofbox_types::session::DEFAULT_CONTEXT;
 
 /// The routes of sessions.
-pub fn routes() -> Router<AppState> {
+pub(crate) fn routes() -> Router<AppState> {
     let file = get(files::file).head(files::file).put(files::write).delete(files::remove);
     Router::new()
         .route("/v1/sessions", post(open).get(list))
@@ -68,7 +68,7 @@ const LARGEST_PAGE: usize = 1000;
 /// Body of `POST /v1/sessions`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SessionRequest {
+pub(crate) struct SessionRequest {
     /// Name of a policy pack; `default`, or that of the checkpoint.
     policy: Option<String>,
     /// Name or hash of an image; `GET /v1/runtime` lists them. A checkpoint has its own. If absent, `default`.
@@ -101,14 +101,14 @@ pub struct SessionRequest {
 /// `PATCH /v1/sessions/{id}`
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SessionChange {
+pub(crate) struct SessionChange {
     /// Lifetime from now, in seconds.
     ttl_seconds: f64,
 }
 
 /// State of a session.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SessionAnswer {
+pub(crate) struct SessionAnswer {
     id: String,
     /// `idle`, `busy`, `stored` (on disk, the next call brings it back), `paused`.
     #[schema(example = "idle")]
@@ -134,7 +134,7 @@ pub struct SessionAnswer {
 
 /// A page of sessions.
 #[derive(Serialize, ToSchema)]
-pub struct SessionList {
+pub(crate) struct SessionList {
     /// Sessions, the oldest first.
     sessions: Vec<SessionAnswer>,
     /// Cursor of the next page, if there is one.
@@ -145,7 +145,7 @@ pub struct SessionList {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
+pub(crate) struct Page {
     /// Maximum number of sessions on the page.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -154,7 +154,7 @@ pub struct Page {
 }
 
 /// The session on the wire.
-pub fn session_answer(info: SessionInfo, images: &Images) -> SessionAnswer {
+pub(crate) fn session_answer(info: SessionInfo, images: &Images) -> SessionAnswer {
     SessionAnswer {
         id: info.id.to_string(),
         state: match info.state {
@@ -213,7 +213,7 @@ fn duration(field: &str, seconds: f64) -> Result<Duration, ApiError> {
         (status = 429, description = "There are too many", body = ErrorBody),
     )
 )]
-pub async fn open(
+pub(crate) async fn open(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -264,7 +264,7 @@ fn checked_packages(packages: &[String]) -> Result<(), ApiError> {
 
 /// Lists the caller's sessions, page by page.
 #[utoipa::path(get, path = "/v1/sessions", params(Page), responses((status = 200, body = SessionList)))]
-pub async fn list(
+pub(crate) async fn list(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     page: Result<Query<Page>, axum::extract::rejection::QueryRejection>,
@@ -291,7 +291,7 @@ pub async fn list(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn show(
+pub(crate) async fn show(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -305,7 +305,7 @@ pub async fn show(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn change(
+pub(crate) async fn change(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -321,7 +321,7 @@ pub async fn change(
     (status = 204, description = "It is gone"),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn end(
+pub(crate) async fn end(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -332,7 +332,7 @@ pub async fn end(
 
 /// Answer to an interruption.
 #[derive(Serialize, ToSchema)]
-pub struct InterruptAnswer {
+pub(crate) struct InterruptAnswer {
     /// True when there was a call to interrupt.
     interrupted: bool,
 }
@@ -342,7 +342,7 @@ pub struct InterruptAnswer {
     (status = 200, body = InterruptAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn interrupt(
+pub(crate) async fn interrupt(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -356,7 +356,7 @@ pub async fn interrupt(
     (status = 200, body = SessionAnswer),
     (status = 404, description = "There is none of this name", body = ErrorBody),
 ))]
-pub async fn restart(
+pub(crate) async fn restart(
     State(shared): State<AppState>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

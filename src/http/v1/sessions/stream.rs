@@ -7,11 +7,11 @@ use axum::http::{HeaderMap, header};
 use serde_json::{Value as Json, json};
 
 /// Silence after which a stream sends a keep-alive message.
-pub const KEEP_ALIVE: Duration = Duration::from_secs(5);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Form of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     /// JSON document, sent at the end.
     Whole,
     /// JSON lines (`application/x-ndjson`).
@@ -22,7 +22,7 @@ pub enum Form {
 
 impl Form {
     /// Returns the form that the `Accept` of a request asks for.
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
         let mut kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or("").trim());
         kinds
@@ -36,7 +36,7 @@ impl Form {
     }
 
     /// Returns the media type of the form.
-    pub fn mime(self) -> &'static str {
+    pub(super) fn mime(self) -> &'static str {
         match self {
             Self::Whole => "application/json",
             Self::Lines => "application/x-ndjson",
@@ -45,7 +45,7 @@ impl Form {
     }
 
     /// Renders an event of this kind.
-    pub fn piece(self, kind: &str, mut object: Json) -> Bytes {
+    pub(super) fn piece(self, kind: &str, mut object: Json) -> Bytes {
         object["type"] = json!(kind);
         match self {
             Self::Events => format!("event: {kind}\ndata: {object}\n\n").into(),

@@ -10,12 +10,12 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
 
-pub const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+pub(super) const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 
-pub const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+pub(super) const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
 /// The text or bytes that `value` stands for in an encoding.
-pub fn decode<'a>(value: &AbstractValue<'a>, codec: &str) -> AbstractValue<'a> {
+pub(super) fn decode<'a>(value: &AbstractValue<'a>, codec: &str) -> AbstractValue<'a> {
     let bytes: &[u8] = match value {
         AbstractValue::Bytes(bytes) => bytes,
         AbstractValue::Text(text) => text.as_bytes(),
@@ -37,12 +37,12 @@ pub fn decode<'a>(value: &AbstractValue<'a>, codec: &str) -> AbstractValue<'a> {
     }
 }
 
-pub fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
+pub(super) fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     char::decode_utf16(units).map(|char| char.unwrap_or('\u{fffd}')).filter(|char| *char != '\u{feff}').collect()
 }
 
-pub fn rot13(text: &str) -> String {
+pub(super) fn rot13(text: &str) -> String {
     let turned = |char: char, base: u8| char::from((char as u8 - base + 13) % 26 + base);
     text.chars()
         .map(|char| match char {
@@ -54,7 +54,7 @@ pub fn rot13(text: &str) -> String {
 }
 
 /// `\x6f`, `\157`, `\u006f` in a text that holds them as they are written.
-pub fn unescape<'a>(text: &str) -> AbstractValue<'a> {
+pub(super) fn unescape<'a>(text: &str) -> AbstractValue<'a> {
     let mut made = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -81,7 +81,7 @@ pub fn unescape<'a>(text: &str) -> AbstractValue<'a> {
     AbstractValue::text(&made)
 }
 
-pub fn unhex<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn unhex<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
     let text = match value {
         AbstractValue::Text(text) => text.to_string(),
         AbstractValue::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -95,7 +95,7 @@ pub fn unhex<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
     AbstractValue::bytes(&digits.chunks_exact(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect::<Vec<u8>>())
 }
 
-pub fn unbase64<'a>(value: &AbstractValue<'a>, engine: &GeneralPurpose) -> AbstractValue<'a> {
+pub(super) fn unbase64<'a>(value: &AbstractValue<'a>, engine: &GeneralPurpose) -> AbstractValue<'a> {
     let bytes: &[u8] = match value {
         AbstractValue::Bytes(bytes) => bytes,
         AbstractValue::Text(text) => text.as_bytes(),
@@ -105,13 +105,13 @@ pub fn unbase64<'a>(value: &AbstractValue<'a>, engine: &GeneralPurpose) -> Abstr
     engine.decode(compact).map_or(AbstractValue::Unknown, |bytes| AbstractValue::bytes(&bytes))
 }
 
-pub const ALPHABET_85: &[u8; 85] =
+pub(super) const ALPHABET_85: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
-pub const ALPHABET_ASCII85: &[u8; 85] =
+pub(super) const ALPHABET_ASCII85: &[u8; 85] =
     b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu";
 
-pub fn unbase85<'a>(value: &AbstractValue<'a>, alphabet: &[u8; 85]) -> AbstractValue<'a> {
+pub(super) fn unbase85<'a>(value: &AbstractValue<'a>, alphabet: &[u8; 85]) -> AbstractValue<'a> {
     let bytes: &[u8] = match value {
         AbstractValue::Bytes(bytes) => bytes,
         AbstractValue::Text(text) => text.as_bytes(),
@@ -135,12 +135,12 @@ pub fn unbase85<'a>(value: &AbstractValue<'a>, alphabet: &[u8; 85]) -> AbstractV
     AbstractValue::bytes(&made)
 }
 
-pub fn inflated<'a>(bytes: Option<Vec<u8>>) -> AbstractValue<'a> {
+pub(super) fn inflated<'a>(bytes: Option<Vec<u8>>) -> AbstractValue<'a> {
     bytes.map_or(AbstractValue::Unknown, |bytes| AbstractValue::bytes(&bytes))
 }
 
 /// Numeric references, and the few names that quote.
-pub fn unescape_html<'a>(text: &str) -> AbstractValue<'a> {
+pub(super) fn unescape_html<'a>(text: &str) -> AbstractValue<'a> {
     let mut made = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
@@ -166,7 +166,7 @@ pub fn unescape_html<'a>(text: &str) -> AbstractValue<'a> {
     AbstractValue::text(&made)
 }
 
-pub fn unbase32<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn unbase32<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
     let bytes: &[u8] = match value {
         AbstractValue::Bytes(bytes) => bytes,
         AbstractValue::Text(text) => text.as_bytes(),
@@ -189,7 +189,7 @@ pub fn unbase32<'a>(value: &AbstractValue<'a>) -> AbstractValue<'a> {
     AbstractValue::bytes(&made)
 }
 
-pub fn unquote(text: &str) -> String {
+pub(super) fn unquote(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut made = Vec::with_capacity(bytes.len());
     let mut index = 0;
@@ -209,7 +209,7 @@ pub fn unquote(text: &str) -> String {
     String::from_utf8_lossy(&made).into_owned()
 }
 
-pub fn from_json<'a>(value: &serde_json::Value, depth: usize) -> AbstractValue<'a> {
+pub(super) fn from_json<'a>(value: &serde_json::Value, depth: usize) -> AbstractValue<'a> {
     use serde_json::Value;
     match value {
         _ if depth > 4 => AbstractValue::Unknown,

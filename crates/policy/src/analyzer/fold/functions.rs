@@ -15,7 +15,7 @@ use super::{binary, formatted, item, method, shown};
 use crate::analyzer::abstract_value::{AbstractValue, MAX_LENGTH};
 
 /// A function of the standard library that only computes. None when it is no such.
-pub fn function<'a>(
+pub(crate) fn function<'a>(
     name: &str,
     args: &[AbstractValue<'a>],
     keywords: &[(&str, AbstractValue<'a>)],

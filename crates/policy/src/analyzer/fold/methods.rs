@@ -27,7 +27,7 @@ fn percent_of_names<'a>(template: &str, items: &[(AbstractValue<'a>, AbstractVal
 }
 
 /// Evaluates `template % value`.
-pub fn percent<'a>(template: &str, value: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn percent<'a>(template: &str, value: &AbstractValue<'a>) -> AbstractValue<'a> {
     if let AbstractValue::Dict(items) = value {
         return percent_of_names(template, items);
     }
@@ -99,7 +99,7 @@ fn format<'a>(template: &str, args: &[AbstractValue<'a>], keywords: &[(&str, Abs
 }
 
 /// `value.name(*args, **keywords)` of a constant.
-pub fn method<'a>(
+pub(crate) fn method<'a>(
     value: &AbstractValue<'a>,
     name: &str,
     args: &[AbstractValue<'a>],
@@ -295,7 +295,7 @@ fn of_bytes<'a>(bytes: &[u8], name: &str, args: &[AbstractValue<'a>]) -> Option<
     })
 }
 
-pub fn to_bytes<'a>(
+pub(super) fn to_bytes<'a>(
     value: &AbstractValue<'a>,
     args: &[AbstractValue<'a>],
     keywords: &[(&str, AbstractValue<'a>)],

@@ -6,14 +6,14 @@ mod methods;
 
 use ruff_python_ast::{CmpOp, Operator, UnaryOp};
 
-pub use functions::function;
-pub use methods::method;
+pub(super) use functions::function;
+pub(super) use methods::method;
 
 use super::abstract_value::{AbstractValue, MAX_LENGTH};
 use methods::percent;
 
 /// Evaluates `left op right`.
-pub fn binary<'a>(op: Operator, left: &AbstractValue<'a>, right: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn binary<'a>(op: Operator, left: &AbstractValue<'a>, right: &AbstractValue<'a>) -> AbstractValue<'a> {
     use AbstractValue::{Bytes, Int, Sequence, Text};
     match (op, left, right) {
         (Operator::Add, Text(a), Text(b)) if a.len() + b.len() <= MAX_LENGTH => {
@@ -71,7 +71,7 @@ fn integer(op: Operator, a: i128, b: i128) -> Option<i128> {
 }
 
 /// Evaluates the unary `op value`.
-pub fn unary<'a>(op: UnaryOp, value: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn unary<'a>(op: UnaryOp, value: &AbstractValue<'a>) -> AbstractValue<'a> {
     match (op, value.as_int()) {
         (UnaryOp::Not, _) => value.truth().map_or(AbstractValue::Unknown, |truth| AbstractValue::Bool(!truth)),
         (UnaryOp::USub, Some(value)) => value.checked_neg().map_or(AbstractValue::Unknown, AbstractValue::Int),
@@ -82,7 +82,7 @@ pub fn unary<'a>(op: UnaryOp, value: &AbstractValue<'a>) -> AbstractValue<'a> {
 }
 
 /// `left op right`, as a truth.
-pub fn compare<'a>(op: CmpOp, left: &AbstractValue<'a>, right: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn compare<'a>(op: CmpOp, left: &AbstractValue<'a>, right: &AbstractValue<'a>) -> AbstractValue<'a> {
     let constants = |a: &AbstractValue, b: &AbstractValue| {
         let constant = |value: &AbstractValue| {
             matches!(
@@ -126,7 +126,7 @@ pub fn compare<'a>(op: CmpOp, left: &AbstractValue<'a>, right: &AbstractValue<'a
 }
 
 /// Evaluates the subscript `value[index]`.
-pub fn item<'a>(value: &AbstractValue<'a>, index: &AbstractValue<'a>) -> AbstractValue<'a> {
+pub(super) fn item<'a>(value: &AbstractValue<'a>, index: &AbstractValue<'a>) -> AbstractValue<'a> {
     match value {
         AbstractValue::Dict(items) => {
             // The last one stored counts; where the key is not known, any.
@@ -174,7 +174,7 @@ fn at(index: i128, length: usize) -> Option<usize> {
 }
 
 /// Evaluates the slice `value[lower:upper:step]`.
-pub fn slice<'a>(
+pub(super) fn slice<'a>(
     value: &AbstractValue<'a>,
     lower: Option<i128>,
     upper: Option<i128>,
@@ -210,7 +210,7 @@ fn sliced<T: Clone>(items: &[T], lower: Option<i128>, upper: Option<i128>, step:
 }
 
 /// Evaluates `str(value)`, where the value is known.
-pub fn shown(value: &AbstractValue) -> Option<String> {
+pub(super) fn shown(value: &AbstractValue) -> Option<String> {
     match value {
         AbstractValue::Text(text) => Some(text.to_string()),
         AbstractValue::Int(value) => Some(value.to_string()),
@@ -222,7 +222,7 @@ pub fn shown(value: &AbstractValue) -> Option<String> {
 }
 
 /// `format(value, spec)`, for the few formats that build text.
-pub fn formatted(value: &AbstractValue, spec: &str) -> Option<String> {
+pub(super) fn formatted(value: &AbstractValue, spec: &str) -> Option<String> {
     match (spec, value) {
         ("" | "s" | "d", value) => shown(value),
         ("c", AbstractValue::Int(value)) => u32::try_from(*value).ok().and_then(char::from_u32).map(String::from),

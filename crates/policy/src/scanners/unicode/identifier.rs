@@ -41,7 +41,7 @@ static WELL_KNOWN_BY_LOOKS: LazyLock<HashMap<String, &'static str>> =
 
 /// Looks whether `name` can be taken for another one (UTS #39), or is another one: Python normalises names to NFKC
 /// before it looks them up (PEP 3131, PEP 672).
-pub fn in_identifier(name: &str, found: &mut Vec<Match>) {
+pub(crate) fn in_identifier(name: &str, found: &mut Vec<Match>) {
     if name.is_ascii() || name.is_empty() {
         return;
     }

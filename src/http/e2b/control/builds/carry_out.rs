@@ -98,7 +98,7 @@ mv "$from" "$target"
 "#;
 
 /// Carries a build out, and tells it how that ended.
-pub async fn carry_out(e2b: E2b, caller: Caller, build: Arc<Build>, plan: Plan) {
+pub(super) async fn carry_out(e2b: E2b, caller: Caller, build: Arc<Build>, plan: Plan) {
     let work = tokio::spawn({
         let (e2b, build) = (e2b.clone(), Arc::clone(&build));
         async move {

@@ -8,10 +8,10 @@
 //! - `carry_out`: carrying it out.
 
 mod carry_out;
-pub mod names;
+pub(crate) mod names;
 mod plan;
-pub mod table;
-pub mod uploads;
+pub(crate) mod table;
+pub(crate) mod uploads;
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ struct NewBuild {
 }
 
 /// `POST /v3/templates` announces a build.
-pub async fn announce(
+pub(crate) async fn announce(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     request: Request,
@@ -77,7 +77,7 @@ pub async fn announce(
 }
 
 /// `GET /templates/{id}/files/{hash}` tells whether files are here, and where to upload them.
-pub async fn upload_link(
+pub(crate) async fn upload_link(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path((_, hash)): Path<(String, String)>,
@@ -99,7 +99,7 @@ fn origin(scheme: Scheme, headers: &HeaderMap, uri: &Uri) -> String {
 }
 
 /// `PUT /templates/uploads/{token}` takes an archive. The address is the secret: clients send no key here.
-pub async fn upload(
+pub(crate) async fn upload(
     State(e2b): State<E2b>,
     Path(token): Path<String>,
     request: Request,
@@ -111,7 +111,7 @@ pub async fn upload(
 }
 
 /// `POST /v2/templates/{id}/builds/{build}` starts a build.
-pub async fn start(
+pub(crate) async fn start(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path((template, id)): Path<(String, String)>,
@@ -167,7 +167,7 @@ impl Part {
 }
 
 /// `GET …/status` tells how far a build is, with its log from an entry on.
-pub async fn status(
+pub(crate) async fn status(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path((template, id)): Path<(String, String)>,
@@ -199,7 +199,7 @@ pub async fn status(
 }
 
 /// `GET …/logs` tells the log of a build from a time on, forward or backward.
-pub async fn logs(
+pub(crate) async fn logs(
     State(e2b): State<E2b>,
     Extension(caller): Extension<Caller>,
     Path((template, id)): Path<(String, String)>,

@@ -3,7 +3,7 @@
 use super::super::super::error::{E2bError, Kind};
 
 /// Tag of a build that is given none, and of a template that is named without one.
-pub const DEFAULT_TAG: &str = "default";
+pub(crate) const DEFAULT_TAG: &str = "default";
 /// Longest name or tag, in bytes.
 const MAX_BYTES: usize = 128;
 /// Number of tags in one request.
@@ -11,7 +11,7 @@ const MAX_TAGS: usize = 64;
 
 /// Template as a client names it: `name` or `name:tag`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     /// Name of the template.
     pub name: String,
     /// Tag behind the name.
@@ -23,7 +23,7 @@ impl Target {
     ///
     /// # Errors
     /// Returns an error for any other form.
-    pub fn parse(text: &str) -> Result<Self, E2bError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, E2bError> {
         let (name, tag) = match text.split_once(':') {
             Some((name, tag)) => (name, Some(parse_tag(tag)?)),
             None => (text, None),
@@ -37,7 +37,7 @@ impl Target {
     }
 
     /// Returns the tag that is meant.
-    pub fn tag(&self) -> &str {
+    pub(crate) fn tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(DEFAULT_TAG)
     }
 }
@@ -54,7 +54,7 @@ fn parse_tag(text: &str) -> Result<String, E2bError> {
 ///
 /// # Errors
 /// Returns an error for a tag of another form, or too many.
-pub fn parse_tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, E2bError> {
+pub(crate) fn parse_tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Vec<String>, E2bError> {
     let mut tags = texts.into_iter().map(parse_tag).collect::<Result<Vec<_>, _>>()?;
     tags.sort_unstable();
     tags.dedup();

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// `TemplateBuildStartV2` of the API.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BuildRequest {
+pub(super) struct BuildRequest {
     #[serde(default)]
     from_image: Option<String>,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct StepRequest {
 
 /// What a build begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Base {
+pub(super) enum Base {
     /// Image of a registry, by its name, and whether a login goes with it.
     Image(String, bool),
     /// Template, by its name.
@@ -55,7 +55,7 @@ pub enum Base {
 
 /// Step of a build.
 #[derive(Debug)]
-pub enum Step {
+pub(super) enum Step {
     /// Script for the shell.
     Run {
         /// The script.
@@ -86,7 +86,7 @@ pub enum Step {
 
 impl Step {
     /// Returns the step as a line of a Dockerfile has it.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         match self {
             Self::Run { script, .. } => format!("RUN {script}"),
             Self::Copy { source, target, .. } => format!("COPY {source} {target}"),
@@ -130,7 +130,7 @@ impl Step {
 
 /// What is to be built.
 #[derive(Debug)]
-pub struct Plan {
+pub(super) struct Plan {
     /// What the build begins with.
     pub base: Base,
     /// Steps, in order.
@@ -146,7 +146,7 @@ impl Plan {
     ///
     /// # Errors
     /// Returns an error for steps that do not exist, or too many.
-    pub fn of(request: BuildRequest, archive: impl Fn(&str) -> Option<Arc<Archive>>) -> Result<Self, E2bError> {
+    pub(super) fn of(request: BuildRequest, archive: impl Fn(&str) -> Option<Arc<Archive>>) -> Result<Self, E2bError> {
         let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let base = match (given(request.from_image), given(request.from_template)) {
             (Some(_), Some(_)) => {
@@ -178,7 +178,7 @@ impl Plan {
 
 /// Files of an archive that a pattern means.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Source {
+pub(super) struct Source {
     /// Path in the archive, without what is above the client's directory.
     pub path: String,
     /// True when all below the path is meant, which a pattern names.
@@ -187,7 +187,7 @@ pub struct Source {
 
 impl Source {
     /// Takes a pattern apart: the directory above its first wildcard is what is copied.
-    pub fn of(pattern: &str) -> Self {
+    pub(super) fn of(pattern: &str) -> Self {
         let mut parts: Vec<&str> = Vec::new();
         for part in pattern.split('/') {
             match part {

@@ -28,7 +28,7 @@ const MAX_LINE: usize = 4 << 10;
 
 /// State of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub(crate) enum Status {
     /// Build that was announced, and waits to be started.
     Waiting,
     /// Build that is carried out.
@@ -41,7 +41,7 @@ pub enum Status {
 
 impl Status {
     /// Returns the word of the API.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Building => "building",
@@ -53,7 +53,7 @@ impl Status {
 
 /// Weight of an entry of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     /// Detail.
     Debug,
     /// Step, or line of its output.
@@ -66,7 +66,7 @@ pub enum Level {
 
 impl Level {
     /// Returns the level of a word of the API.
-    pub fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         [Self::Debug, Self::Info, Self::Warn, Self::Error].into_iter().find(|level| level.word() == word)
     }
 
@@ -82,7 +82,7 @@ impl Level {
 
 /// Entry of a log.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Time of the entry.
     pub time: Timestamp,
     /// Weight of the entry.
@@ -95,7 +95,7 @@ pub struct Entry {
 
 impl Entry {
     /// Renders a `BuildLogEntry` of the API.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let mut entry = json!({"timestamp": time(self.time), "level": self.level.word(), "message": self.message});
         if let Some(step) = &self.step {
             entry["step"] = json!(step);
@@ -106,7 +106,7 @@ impl Entry {
 
 /// Failure of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// Step that failed: its number from 1, `base` or `finalize`.
     pub step: String,
     /// Reason, for people.
@@ -115,7 +115,7 @@ pub struct Failure {
 
 /// Build of a template.
 #[derive(Debug)]
-pub struct Build {
+pub(crate) struct Build {
     /// Id of the build, and of the checkpoint that it makes.
     pub id: CheckpointId,
     /// Name of the template.
@@ -146,23 +146,23 @@ impl Build {
     }
 
     /// Returns the state of the build, and the time of its last change.
-    pub fn status(&self) -> (Status, Timestamp) {
+    pub(crate) fn status(&self) -> (Status, Timestamp) {
         let state = self.state();
         (state.status, state.updated)
     }
 
     /// Returns why the build failed.
-    pub fn failure(&self) -> Option<Failure> {
+    pub(crate) fn failure(&self) -> Option<Failure> {
         self.state().failure.clone()
     }
 
     /// Returns the entries of the log from a level on.
-    pub fn log(&self, least: Level) -> Vec<Entry> {
+    pub(crate) fn log(&self, least: Level) -> Vec<Entry> {
         self.state().log.iter().filter(|entry| entry.level >= least).cloned().collect()
     }
 
     /// Adds an entry to the log, as far as there is room.
-    pub fn tell(&self, level: Level, step: Option<&str>, message: &str) {
+    pub(crate) fn tell(&self, level: Level, step: Option<&str>, message: &str) {
         let mut state = self.state();
         if state.log_bytes >= MAX_LOG_BYTES {
             return;
@@ -176,12 +176,12 @@ impl Build {
     }
 
     /// Says in which session the build is carried out.
-    pub fn in_session(&self, session: SessionId) {
+    pub(crate) fn in_session(&self, session: SessionId) {
         self.state().session = Some(session);
     }
 
     /// Ends the build.
-    pub fn end(&self, result: Result<(), Failure>) {
+    pub(crate) fn end(&self, result: Result<(), Failure>) {
         if let Err(Failure { step, message }) = &result {
             self.tell(Level::Error, Some(step), message);
         }
@@ -205,7 +205,7 @@ fn line(text: &str) -> String {
 
 /// Builds of a service.
 #[derive(Default)]
-pub struct Builds {
+pub(crate) struct Builds {
     all: Mutex<BTreeMap<CheckpointId, Arc<Build>>>,
 }
 
@@ -218,7 +218,12 @@ impl Builds {
     ///
     /// # Errors
     /// Returns an error when there is no room.
-    pub fn announce(&self, owner: Option<KeyId>, name: String, tags: Vec<String>) -> Result<Arc<Build>, E2bError> {
+    pub(crate) fn announce(
+        &self,
+        owner: Option<KeyId>,
+        name: String,
+        tags: Vec<String>,
+    ) -> Result<Arc<Build>, E2bError> {
         let mut all = self.all();
         all.retain(|_, build| build.status().0 != Status::Waiting || build.announced.elapsed() < MAX_WAIT);
         let is_own = |build: &Build| build.owner == owner;
@@ -262,7 +267,7 @@ impl Builds {
     ///
     /// # Errors
     /// Returns an error when it was started before, or too many of its owner's are carried out.
-    pub fn start(&self, build: &Build) -> Result<(), E2bError> {
+    pub(crate) fn start(&self, build: &Build) -> Result<(), E2bError> {
         let all = self.all();
         let is_running = |other: &&Arc<Build>| other.owner == build.owner && other.status().0 == Status::Building;
         if all.values().filter(is_running).count() >= MAX_RUNNING {
@@ -279,18 +284,18 @@ impl Builds {
     }
 
     /// Finds a build of an owner.
-    pub fn find(&self, owner: Option<KeyId>, template: &str, id: &str) -> Option<Arc<Build>> {
+    pub(crate) fn find(&self, owner: Option<KeyId>, template: &str, id: &str) -> Option<Arc<Build>> {
         let build = self.all().get(&CheckpointId::parse(id)?).cloned()?;
         (build.owner == owner && build.name == template).then_some(build)
     }
 
     /// Lists the builds of one template of an owner, the oldest first.
-    pub fn of_template(&self, owner: Option<KeyId>, name: &str) -> Vec<Arc<Build>> {
+    pub(crate) fn of_template(&self, owner: Option<KeyId>, name: &str) -> Vec<Arc<Build>> {
         self.all().values().filter(|build| build.owner == owner && build.name == name).cloned().collect()
     }
 
     /// Returns the sessions that builds are carried out in.
-    pub fn sessions(&self) -> HashSet<SessionId> {
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
         self.all().values().filter_map(|build| build.state().session).collect()
     }
 }

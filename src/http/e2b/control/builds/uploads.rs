@@ -24,7 +24,7 @@ const MAX_HASH: usize = 128;
 
 /// An archive that was uploaded, and its memory.
 #[derive(Debug)]
-pub struct Archive {
+pub(crate) struct Archive {
     /// The archive: tar, packed with gzip or not.
     pub bytes: Bytes,
     _lease: Lease,
@@ -43,7 +43,7 @@ struct Slot {
 
 /// Archives for builds, as far as they are there.
 #[derive(Debug)]
-pub struct Uploads {
+pub(crate) struct Uploads {
     slots: Mutex<HashMap<Name, Slot>>,
     budget: Budget,
 }
@@ -65,7 +65,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Returns an error for a name that no client gives, or when there are too many.
-    pub fn reserve(&self, owner: Option<KeyId>, hash: &str) -> Result<(bool, String), E2bError> {
+    pub(crate) fn reserve(&self, owner: Option<KeyId>, hash: &str) -> Result<(bool, String), E2bError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if hash.is_empty() || hash.len() > MAX_HASH || !hash.bytes().all(is_allowed) {
             return Err(E2bError::new(Kind::Bad, "the hash of files is one of letters and digits"));
@@ -90,7 +90,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Returns an error when there is no such address, or no longer.
-    pub fn find(&self, token: &str) -> Result<Name, E2bError> {
+    pub(crate) fn find(&self, token: &str) -> Result<Name, E2bError> {
         let slots = self.slots();
         let found = slots.iter().find(|(_, slot)| secrets_equal(slot.token.as_bytes(), token.as_bytes()));
         found.map(|(name, _)| name.clone()).ok_or_else(|| {
@@ -105,7 +105,7 @@ impl Uploads {
     ///
     /// # Errors
     /// Returns an error when there is no room.
-    pub fn keep(&self, name: &Name, bytes: Bytes) -> Result<(), E2bError> {
+    pub(crate) fn keep(&self, name: &Name, bytes: Bytes) -> Result<(), E2bError> {
         let mut slots = self.slots();
         if let Some(slot) = slots.get_mut(name) {
             slot.archive = None;
@@ -123,7 +123,7 @@ impl Uploads {
     }
 
     /// Returns an archive, if it is there.
-    pub fn archive(&self, owner: Option<KeyId>, hash: &str) -> Option<Arc<Archive>> {
+    pub(crate) fn archive(&self, owner: Option<KeyId>, hash: &str) -> Option<Arc<Archive>> {
         let mut slots = self.slots();
         let slot = slots.get_mut(&(owner, hash.to_owned()))?;
         slot.used = Instant::now();
