@@ -22,6 +22,9 @@ const MAY_GO_WELL: [&str; 2] = ["hostile/crash/iter_mutation", "hostile/crash/ex
 const RIGHT_IN_PART: [(&str, u64); 2] =
     [("hostile/cheat/os_exit_after_one", 2), ("hostile/cheat/unittest_skip_all", 1)];
 
+/// Cases that do in the sandbox's own shell and files what they may not do to the host.
+const IN_THE_SANDBOX: [&str; 1] = ["hostile/escape/system"];
+
 #[derive(Deserialize)]
 struct HostileCase {
     id: String,
@@ -65,6 +68,7 @@ fn attack_of(case: HostileCase) -> anyhow::Result<Attack> {
         want.passed = OneOrMore::One(*passed);
     }
     want.forbidden = match case.forbid_stdout {
+        _ if IN_THE_SANDBOX.contains(&case.id.as_str()) => Vec::new(),
         None => Vec::new(),
         Some(OneOrMoreTexts::One(text)) => vec![text],
         Some(OneOrMoreTexts::More(texts)) => texts,

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::Sandbox;
 use proofbox_memory::Sender;
 use proofbox_types::grant::Limits;
@@ -101,7 +103,7 @@ impl Sandbox {
         self.request(session, SessionRequest::Close, None).await.map(drop)
     }
 
-    /// Carries out a call, after those that came before it. Dropping the future interrupts it.
+    /// Carries out a call, after those that came before it. `left` interrupts it, and so does dropping the future.
     ///
     /// # Errors
     /// Returns an error when it could not be carried out; however it ends, that is a [`CellOutcome`].
@@ -112,8 +114,10 @@ impl Sandbox {
         cell: Cell,
         limits: CellLimits,
         events: Option<Sender<SessionEvent>>,
+        left: &CancellationToken,
     ) -> Result<(CellOutcome, Footprint), SessionCallError> {
-        match self.request(session, SessionRequest::Call { context, cell: Box::new(cell), limits }, events).await? {
+        let ask = SessionRequest::Call { context, cell: Box::new(cell), limits };
+        match self.workers.request(session.location, session.session, ask, events, Some(left)).await? {
             SessionResponse::Called(outcome, footprint) => Ok((*outcome, footprint)),
             _ => Err(strange()),
         }
@@ -303,7 +307,7 @@ impl Sandbox {
         ask: SessionRequest,
         events: Option<Sender<SessionEvent>>,
     ) -> Result<SessionResponse, SessionCallError> {
-        Ok(self.workers.request(session.location, session.session, ask, events).await?)
+        Ok(self.workers.request(session.location, session.session, ask, events, None).await?)
     }
 }
 

@@ -106,3 +106,14 @@ async fn jobs_of_a_session_that_is_closed_are_paid_for() {
     assert_eq!(frugal.ask("DELETE", &other, Value::Null).await.0, 204);
     frugal.pays().await;
 }
+
+#[tokio::test]
+async fn what_a_call_made_counts_when_its_client_has_left() {
+    let frugal = Frugal::new().await;
+    let code = format!("held = bytearray(b'x') * (64 << 20)\n{ENDLESS}");
+    frugal.leave(&format!("{}/execute", frugal.session), json!({"code": code})).await;
+    eventually_async("what it holds is counted", async || {
+        (frugal.server.metric("proofbox_sessions_memory_bytes").await > f64::from(64 << 20)).then_some(())
+    })
+    .await;
+}

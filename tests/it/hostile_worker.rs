@@ -33,7 +33,7 @@ def exactly(count):
         got += piece
     return got
 def heard(): return exactly(struct.unpack('>I', exactly(4))[0])
-READY, UNFIT, DONE, EVENT, ANSWERED, PONG, WANTED = range(7)
+READY, UNFIT, DONE, EVENT, ANSWERED, PONG, WANTED, ENDED, CANCELLED = range(9)
 heard()
 ";
 /// Says that it is ready, having given up nothing.
@@ -98,7 +98,7 @@ impl Hostile {
     async fn ask(&self) -> Result<SessionResponse, CallError> {
         self.pool.wait_ready().await.expect("it says that it is ready");
         let location = self.pool.pick_worker().await.expect("it is ready");
-        self.pool.request(location, SESSION, SessionRequest::Contexts, None).await
+        self.pool.request(location, SESSION, SessionRequest::Contexts, None, None).await
     }
 
     async fn replaced(&self) {
@@ -157,6 +157,12 @@ async fn a_run_that_cannot_be_ends_the_worker() {
         let told = format!("frame(bytes([DONE, 99, 0, {}]))\n", bytes.join(","));
         let worker = hostile(&[READY, ASKED, &told, ANSWER, ASKED].concat());
         assert_eq!(worker.ask().await.is_ok(), is_possible, "{usage:?}");
+    }
+    for (fuel, is_possible) in [(5, true), (u64::MAX, false)] {
+        let bytes: Vec<String> = postcard::to_stdvec(&fuel).expect("a number").iter().map(u8::to_string).collect();
+        let told = format!("frame(bytes([CANCELLED, 99, {}]))\n", bytes.join(","));
+        let worker = hostile(&[READY, ASKED, &told, ANSWER, ASKED].concat());
+        assert_eq!(worker.ask().await.is_ok(), is_possible, "cancelled after {fuel}");
     }
 }
 
@@ -244,7 +250,7 @@ async fn a_worker_that_starts_more_interpreters_than_it_may_is_ended() {
         let location = worker.pool.pick_worker().await.expect("it is ready");
         let limits = CellLimits { fuel: 1, wall: Duration::from_secs(1), output_bytes: 0 };
         let request = SessionRequest::Run { number: 1, command: Box::default(), limits };
-        let answer = worker.pool.request(location, SESSION, request, None);
+        let answer = worker.pool.request(location, SESSION, request, None, None);
         let answer = tokio::time::timeout(Duration::from_secs(2), answer).await;
         assert_eq!(answer.is_err(), is_possible, "{count}: {answer:?}");
     }

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::admission::{Payer, PayerAccounts};
@@ -410,7 +411,8 @@ impl WorkerPool {
         .map_err(|_| WorkerError::Unavailable)
     }
 
-    /// Sends a request to a session. Dropping the future cancels it; `events` receives what happens meanwhile.
+    /// Sends a request to a session. Dropping the future cancels it, and so does `left`: then the answer is that of a
+    /// request that was cut short. `events` receives what happens meanwhile.
     ///
     /// # Errors
     /// Returns an error when the session refuses, or its worker is gone.
@@ -420,6 +422,7 @@ impl WorkerPool {
         session: SessionRef,
         request: SessionRequest,
         events: Option<Sender<SessionEvent>>,
+        left: Option<&CancellationToken>,
     ) -> Result<SessionResponse, CallError> {
         // A watch tells more only when what it has told was taken.
         let reader = events.clone().filter(|_| matches!(request, SessionRequest::Watch { .. }));
@@ -434,6 +437,7 @@ impl WorkerPool {
             let _ = link.frames.send(ToWorker::Request { id, session: session.number, request });
         }
         let cancel = CancelOnDrop { slot, id };
+        let mut left = left;
         let result = loop {
             let taken = async {
                 match &reader {
@@ -441,9 +445,21 @@ impl WorkerPool {
                     None => std::future::pending().await,
                 }
             };
+            let leave = async {
+                match left {
+                    Some(left) => left.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
                 result = &mut answered => break result.unwrap_or(Err(WorkerError::Lost.into())),
+                () = leave => {
+                    left = None;
+                    if let Some(link) = slot.link.lock().expect("no holder panics").as_ref() {
+                        let _ = link.frames.send(ToWorker::Cancel { id });
+                    }
+                }
                 () = taken => {
                     if let Some(link) = slot.link.lock().expect("no holder panics").as_ref() {
                         let _ = link.frames.send(ToWorker::More { id });

@@ -109,13 +109,6 @@ pub(crate) enum FromWorker {
         /// Outcome of the run; `Err` when the worker failed.
         result: Result<Box<Outcome>, String>,
     },
-    /// A run that nobody waits for any more has been stopped.
-    Cancelled {
-        /// Id of the run.
-        id: RunId,
-        /// Fuel that it has used.
-        fuel: u64,
-    },
     /// Event of a request to a session.
     Event {
         /// Id of the request.
@@ -146,6 +139,13 @@ pub(crate) enum FromWorker {
     InterpreterEnded {
         /// Ticket of the interpreter.
         ticket: Ticket,
+    },
+    /// A run that nobody waits for any more has been stopped.
+    Cancelled {
+        /// Id of the run.
+        id: RunId,
+        /// Fuel that it has used.
+        fuel: u64,
     },
 }
 

@@ -506,7 +506,6 @@ impl SessionManager {
         };
         let (sender, mut told) = queue(self.budgets.unread.account(session.spec.owner).lease());
         let run = self.sandbox.run_command(in_use.handle, running.number, command, limits, sender);
-        let mut run = std::pin::pin!(run);
         let pass_on = |next| match next {
             Next::Piece(SessionEvent::Stdout(bytes)) => running.tell(CommandEvent::Stdout(bytes.into())),
             Next::Piece(SessionEvent::Stderr(bytes)) => running.tell(CommandEvent::Stderr(bytes.into())),
@@ -516,12 +515,22 @@ impl SessionManager {
             Next::Piece(_) => {}
             Next::Overflow(bytes) => running.tell(CommandEvent::Stderr(overflow_note(bytes).into())),
         };
-        let answer = loop {
-            tokio::select! {
-                biased;
-                end = running.killed() => return end,
-                Some(event) = told.recv() => pass_on(event),
-                answer = &mut run => break answer,
+        let ended = {
+            let mut run = std::pin::pin!(run);
+            loop {
+                tokio::select! {
+                    biased;
+                    end = running.killed() => break Err(end),
+                    Some(event) = told.recv() => pass_on(event),
+                    answer = &mut run => break Ok(answer),
+                }
+            }
+        };
+        let answer = match ended {
+            Ok(answer) => answer,
+            Err(killed) => {
+                self.measure_in_use(&in_use).await;
+                return killed;
             }
         };
         while let Some(event) = told.try_recv() {

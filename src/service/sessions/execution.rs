@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use tokio_util::sync::CancellationToken;
+
 use super::room::Need;
 use super::{LogEvent, Session, SessionError, SessionManager};
 use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
@@ -99,8 +101,15 @@ impl SessionManager {
         events: Option<Sender<SessionEvent>>,
     ) -> Result<CellExecution, SessionError> {
         let session = self.table.get(id)?;
-        let about = || ExecutionInfo { policy: &session.spec.policy, labels: &session.spec.labels, session: Some(id) };
-        traced(ExecutionSpan::begin(about), self.run_cell(&session, asked, events)).await
+        let left = CancellationToken::new();
+        let _leaves = left.clone().drop_guard();
+        // A call whose client has left is carried to its end, which is near then: what it took is noted as of any other.
+        self.spawn_uncancellable(|manager| async move {
+            let (policy, labels) = (&session.spec.policy, &session.spec.labels);
+            let span = ExecutionSpan::begin(|| ExecutionInfo { policy, labels, session: Some(id) });
+            traced(span, manager.run_cell(&session, asked, events, &left)).await
+        })
+        .await
     }
 
     async fn run_cell(
@@ -108,6 +117,7 @@ impl SessionManager {
         session: &Arc<Session>,
         asked: CellAsked,
         events: Option<Sender<SessionEvent>>,
+        left: &CancellationToken,
     ) -> Result<CellExecution, SessionError> {
         let arrived = Instant::now();
         let _waiting = Waiting::enter(session)?;
@@ -141,12 +151,17 @@ impl SessionManager {
             let mut order = session.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             Arc::clone(order.entry(context).or_default())
         };
-        let _turn = order.lock().await;
-        let in_use = self.enter(session).await?;
-        let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
+        let begin = async {
+            let turn = order.lock().await;
+            let in_use = self.enter(session).await?;
+            let permit = self.admission.acquire(asking.caller, asking.urgency).await?;
+            Ok::<_, SessionError>((turn, in_use, permit))
+        };
+        let begun = left.run_until_cancelled(begin).await;
+        let (_turn, in_use, permit) = begun.unwrap_or(Err(SessionError::Refused(RequestError::Cancelled)))?;
         let waited = arrived.elapsed();
         let cell = Cell { source: code, env, value, stream: events.is_some() };
-        let call = self.call_in(&in_use, context, cell, granted, events);
+        let call = self.call_in(&in_use, context, cell, granted, events, left);
         let (outcome, footprint) = call.await?;
         drop(permit);
         session.calls.fetch_add(1, Ordering::Relaxed);
@@ -202,12 +217,13 @@ impl SessionManager {
         cell: Cell,
         limits: CellLimits,
         events: Option<Sender<SessionEvent>>,
+        left: &CancellationToken,
     ) -> Result<(CellOutcome, Footprint), SessionError> {
-        let first = self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone()).await;
+        let first = self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone(), left).await;
         let answer = match first {
             Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
                 self.make_room_apart(Need::Slot { owner: in_use.session.spec.owner }).await;
-                self.sandbox.call(in_use.handle, context, cell, limits, events).await
+                self.sandbox.call(in_use.handle, context, cell, limits, events, left).await
             }
             other => other,
         };
