@@ -74,7 +74,7 @@ def note_set(target, name):
 
 def is_decorated_now(cls):
     """Returns whether the tests have just called a function of the candidate as a decorator of a class of theirs (`@of_candidate`)."""
-    if origins.is_of_library(cls) or cls.__name__.startswith("Test") or any(str(kind.__module__).startswith(border.STAYS) for kind in cls.__mro__):
+    if origins.is_of_library(cls) or cls.__name__.startswith("Test") or border.derives_from_staying(cls):
         return False
     frame = sys._getframe(1)
     while frame is not None and frame.f_code not in calls:

@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 import threading
+import types
 from abc import ABC
 from collections import abc
 
@@ -200,12 +201,14 @@ MAX_EXCEPTION_BRANCHES = 2
 MAX_EXCEPTION_KINDS = 2
 
 # ---------------------------------------------------------------- 5. objects of the tests that C is given
-# Values cross as values, classes and modules of the library by name. These do not leave G at all:
+# Values cross as values, classes and modules of the library by name. These do not leave G at all: what is of these modules ...
 
 STAYS = (
     "unittest.case", "unittest.result", "unittest.runner", "unittest.loader", "unittest.suite", "unittest.main", "unittest.async_case",
     "_pytest", "pluggy", "hypothesis", "doctest", "_proofbox",
 )  # fmt: skip
+# ... and instances of these classes. (`may_leave` below.)
+MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
 # With all others C may do what SERVED says, and reads attributes that do not begin with "_" but for these:
 METADATA = frozenset({"__name__", "__qualname__", "__doc__"})
 # What it is told of a function of the tests (faces.py), beside that: how it is called, its annotations, where it is from, what
@@ -441,6 +444,29 @@ PICKLE_MAKERS = frozenset(
     "numpy._core.multiarray._reconstruct numpy.core.multiarray._reconstruct numpy._core.multiarray.scalar numpy.core.multiarray.scalar "
     "numpy._core.numeric._frombuffer numpy.core.numeric._frombuffer".split()
 )
+
+# ---------------------------------------------------------------- what stays
+
+
+def is_of_runners(module):
+    """Returns whether what is of a module, by its name, never leaves G."""
+    return str(module).startswith(STAYS)
+
+
+def stays(kind):
+    """Returns whether a class never leaves G, nor do its instances."""
+    return is_of_runners(kind.__module__)
+
+
+def derives_from_staying(kind):
+    """Returns whether a class is one that stays, or a subclass of one: a test case of the tests."""
+    return any(map(stays, kind.__mro__))
+
+
+def may_leave(value):
+    """Returns whether an object can leave G, whatever it holds."""
+    return not isinstance(value, MACHINERY) and not stays(value if issubclass(type(value), type) else type(value))
+
 
 # ---------------------------------------------------------------- shapes
 

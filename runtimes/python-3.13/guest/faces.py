@@ -73,7 +73,7 @@ def is_form(value, depth=0):
     if value is None or value is ... or depth > _MAX_DEPTH:
         return depth <= _MAX_DEPTH
     if issubclass(kind, type):
-        return not str(value.__module__).startswith(border.STAYS)
+        return not border.stays(value)
     if kind is str:
         return _is_form_as_text(value)
     if kind is typing.ForwardRef:
@@ -93,15 +93,7 @@ _MAX_DEPTH, _MAX_TEXT = 6, 200
 
 def _may_leave(value):
     """Returns whether a value, and what is in its containers, can be passed to the candidate."""
-    return all(map(_may_leave_alone, side.within(value)))
-
-
-def _may_leave_alone(value):
-    kind = value if issubclass(type(value), type) else type(value)
-    return kind not in _MACHINERY and not str(kind.__module__).startswith(border.STAYS)
-
-
-_MACHINERY = frozenset({types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType})
+    return all(map(border.may_leave, side.within(value)))
 
 
 def _is_form_as_text(text):
@@ -239,7 +231,7 @@ def of_class(cls, name):
         return {name: _told_of_field(field) for name, field in cls.__dataclass_fields__.items()}
     if name == "__annotations__":
         return _told_annotations(cls.__annotations__)
-    if any(str(base.__module__).startswith(border.STAYS) for base in cls.__mro__):
+    if border.derives_from_staying(cls):
         return NOTHING
     if name == "__dict__":
         own = {name: value for name, value in vars(cls).items() if _is_shown_in_class(name, value) and _may_leave(value)}

@@ -77,7 +77,7 @@ def is_library_module(module):
 def _is_package(module):
     """Returns whether a module is one of the image's packages, as everybody knows them."""
     file, name = getattr(module, "__file__", None), module.__name__
-    if type(file) is str and not file.startswith("/lib/python3.13/") or name.startswith(border.STAYS):
+    if type(file) is str and not file.startswith("/lib/python3.13/") or border.is_of_runners(name):
         return False
     if type(file) is not str and name not in sys.builtin_module_names:
         return False

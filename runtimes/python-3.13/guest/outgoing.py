@@ -152,7 +152,7 @@ def _reduce_class(cls):
         return "library", name
     if side.state.check_may_leave:
         side.state.check_may_leave(cls)
-        bases = tuple(base if not str(base.__module__).startswith(border.STAYS) else object for base in PLACES["__bases__"](cls))
+        bases = tuple(base if not border.stays(base) else object for base in PLACES["__bases__"](cls))
     else:
         bases = PLACES["__bases__"](cls)
     number = number_of(cls)

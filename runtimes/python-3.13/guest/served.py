@@ -38,26 +38,21 @@ _CALLABLES = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType,
 )  # fmt: skip
-_MACHINERY = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, types.CellType)
-
-
-def stays(kind):
-    return str(kind.__module__).startswith(border.STAYS)
 
 
 def check_may_leave(value):
-    kind = value if isinstance(value, type) else type(value)
-    if isinstance(value, _MACHINERY) or stays(kind):
+    if not border.may_leave(value):
+        kind = value if issubclass(type(value), type) else type(value)
         side.refuse("unsendable_argument", f"{kind.__name__} of the tests can't be passed to the candidate")
 
 
 def _is_of_a_runner(target, name):
     """Returns whether an attribute of a test case is not the tests' own, but what a runner of tests gave it."""
     kinds = type(target).__mro__
-    if not any(map(stays, kinds)):
+    if not border.derives_from_staying(type(target)):
         return False
     definer = next((kind for kind in kinds if name in vars(kind)), None)
-    return definer is not None and stays(definer)
+    return definer is not None and border.stays(definer)
 
 
 def _object(number):
@@ -118,7 +113,7 @@ def _get(number, name):
         return found
     _visible(target, name)
     value = getattr(target, name)
-    if isinstance(value, _MACHINERY):
+    if isinstance(value, border.MACHINERY):
         raise AttributeError(f"{name!r} does not leave the tests")
     return _given(target, value)
 
@@ -126,7 +121,7 @@ def _get(number, name):
 def _given(target, value):
     """Returns what an object of the tests gives the candidate: of a test case, nothing that can be altered there."""
     if type(value) in marshal.HOLDING or type(value) in marshal.CHANGEABLE:
-        if any(map(stays, (target if isinstance(target, type) else type(target)).__mro__)):
+        if border.derives_from_staying(target if isinstance(target, type) else type(target)):
             return _apart(value)
     return value
 
@@ -146,7 +141,7 @@ def _has_attributes(target):
     kind = type(target)
     if kind is types.FunctionType:
         return True
-    own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not any(map(stays, kind.__mro__))
+    own = not origins.is_of_library(kind) and not isinstance(target, (type, mock.NonCallableMock)) and not border.derives_from_staying(kind)
     return (own or (kind.__module__, kind.__qualname__) in _NAMESPACES) and type(getattr(target, "__dict__", None)) is dict
 
 
@@ -155,7 +150,7 @@ _NAMESPACES = frozenset({("argparse", "Namespace"), ("types", "SimpleNamespace")
 
 def _check_alterable(target, name):
     """Only attributes of instances, and not what tests assert on."""
-    if type(name) is str and name[:1] == "_" and not any(map(stays, type(target).__mro__)) and attributes.can_be_own(target, name):
+    if type(name) is str and name[:1] == "_" and not border.derives_from_staying(type(target)) and attributes.can_be_own(target, name):
         return
     if type(target) is types.FunctionType and attributes.can_be_marked(target, name):
         return
@@ -164,11 +159,11 @@ def _check_alterable(target, name):
         return
     if type(name) is not str or name.startswith("_") or name in border.METADATA or name.startswith(border.INNARDS):
         side.refuse("altered_the_tests", "a hidden attribute of the tests can't be set")
-    if isinstance(target, (type, *_CALLABLES, *_MACHINERY)):
+    if isinstance(target, (type, *_CALLABLES, *border.MACHINERY)):
         side.refuse("altered_the_tests", f"an attribute of a {type(target).__name__} of the tests can't be set")
     if isinstance(target, mock.NonCallableMock) and name.startswith(border.MOCK_RECORDS):
         side.refuse("altered_the_tests", "what a mock has recorded can't be set")
-    if any(map(stays, type(target).__mro__)):
+    if border.derives_from_staying(type(target)):
         side.refuse("altered_the_tests", "an attribute of a test case can't be set")
     definer = next((kind for kind in type(target).__mro__ if name in vars(kind)), None)
     if definer is not None and callable(vars(definer)[name]) and origins.is_of_library(definer):
@@ -302,7 +297,7 @@ def _copy(number, copy):
 
 
 def _check_copyable(target, done):
-    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *_MACHINERY)) or any(map(stays, type(target).__mro__)):
+    if isinstance(target, (type, mock.NonCallableMock, *_CALLABLES, *border.MACHINERY)) or border.derives_from_staying(type(target)):
         raise TypeError(f"a {type(target).__name__} of the tests can't be {done} (grading: isolated)")
 
 
