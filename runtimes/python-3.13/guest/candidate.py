@@ -44,8 +44,11 @@ def perform(operation, *arguments):
 
 
 def _load():
-    """Returns the snippet's names, without special ones."""
-    return [name for name in side.state.namespace if type(name) is str and not (name.startswith("__") and name.endswith("__"))]
+    """Returns the snippet's names, without special ones, but for the one that says that it has warned."""
+    return [
+        name for name in side.state.namespace
+        if type(name) is str and (not (name.startswith("__") and name.endswith("__")) or name == "__warningregistry__")
+    ]  # fmt: skip
 
 
 def _global(name):

@@ -64,6 +64,8 @@ class Candidate:
     tells_signatures = False  # whether the candidate gets constant defaults of the tests' functions that are not decorated
     lent_objects = None  # objects of the tests, where the snippet speaks of weak references
     own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
+    unseen = None  # by stream, what the snippet printed while it was loaded, until the tests import it
+    warned_at_import = False
 
     def __init__(self, module, modules):
         self.names = None
@@ -127,8 +129,16 @@ class Candidate:
 
     def load(self):
         """Imports the snippet. It may fail; then nothing can be asked."""
+        # The first interpreter has run it already, but for what it has not written yet; a fresh one does so now.
+        printed = _all_printed() if self.names is None else {}
         try:
             self.names = set(ask("load"))
+            self.warned_at_import = _WARNINGS in self.names
+            self.names.discard(_WARNINGS)
+            later = _all_printed()
+            self.unseen = {stream: printed.get(stream, b"") + later.get(stream, b"") for stream in (*printed, *later)}
+            if self.unseen or self.warned_at_import:
+                self.await_import(self.module.__name__)
             if self.watched:
                 ask("watch", list(self.watched))
                 if self.loggers is not None:
@@ -148,6 +158,18 @@ class Candidate:
             self.names = self.names or set()
         except Exception as error:
             side.state.violation = side.state.violation or error
+
+    def await_import(self, name):
+        """Has the tests see what the snippet printed while it was loaded when they import it by that name."""
+        sys.modules.pop(name, None)
+        sys.meta_path[:] = [_FirstImport(self, name), *(each for each in sys.meta_path if type(each) is not _FirstImport)]
+
+    def show_import(self):
+        unseen, self.unseen = self.unseen, None
+        for stream, text in unseen.items():
+            _show(side.state, *stream, text)
+        if self.warned_at_import and "warnings" in self.watched or "logs" in self.watched and any(name == "stderr" for name, _ in unseen):
+            side.signal("warned_at_import")
 
     def keeps(self, *request):
         """Keeps a request that a fresh interpreter is to be asked, too."""
@@ -467,6 +489,23 @@ class Candidate:
         types.ModuleType.__setattr__(module, "_proofbox_loaded", True)
 
 
+class _FirstImport:
+    """Finder and loader of the snippet for the tests' first import of it: what it does then, it has done before."""
+
+    def __init__(self, candidate, name):
+        self.candidate, self.name = candidate, name
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name == self.name else None
+
+    def create_module(self, spec):
+        return self.candidate.module
+
+    def exec_module(self, module):
+        sys.meta_path.remove(self)
+        self.candidate.show_import()
+
+
 _COMPARES_ARRAYS = re.compile(
     r"\)\.(?:all|any|max|sum|mean)\(|\b(?:np|numpy)\.(?:all|any|max|sum|mean|count_nonzero|linalg\.norm)\("
     r"|\)\s*(?:-|!=|==)\s*(?:np|numpy)\.(?:array|asarray|zeros|ones|full|arange|linspace|eye)\("
@@ -610,9 +649,12 @@ def ask(*request):
     if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
-        _tell_of_changes(candidate)
+        loads = request[0] == "load"
+        if not loads:
+            _tell_of_changes(candidate)
         before = asked(request) if asked is not None else None
-        value = candidate.attend(request) if candidate.attends else bridge.converse(request)
+        # Nothing comes before that: what is printed meanwhile is what the snippet prints when it is loaded.
+        value = candidate.attend(request) if candidate.attends and not loads else bridge.converse(request)
         if state.has_stand_ins and (request[0] == "signature" or request[0] == "get" and request[2] in border.LOOKED_AT_ONLY) and not foreign_files.serving.get():
             value = theirs.as_named(value)
         if state.cut_names and request[0] == "get" and request[2] == "__qualname__" and type(value) is str:
@@ -680,15 +722,31 @@ def show_printed(state):
     """Shows what the candidate has printed where the tests have it shown."""
     for number, name, own in state.streams:
         stream = getattr(sys, name)
-        if stream is not own and (stream := proxies.under(stream)) is not own:
+        if stream is not own and proxies.under(stream) is not own:
             text = _proofbox.printed(number)
             if text:
-                text = text.decode("utf-8", "replace")
-                if answered is not None:
-                    answered(text)
-                if state.candidate.parses:
-                    note_texts(state.candidate.parses, text)
-                stream.write(text)
+                _show(state, name, own, text)
+
+
+def _show(state, name, own, text):
+    stream = proxies.under(getattr(sys, name))
+    if stream is own:
+        return
+    text = text.decode("utf-8", "replace")
+    if answered is not None:
+        answered(text)
+    if state.candidate.parses:
+        note_texts(state.candidate.parses, text)
+    stream.write(text)
+
+
+# A name that a module has once it has warned.
+_WARNINGS = "__warningregistry__"
+
+
+def _all_printed():
+    """Returns by stream what the candidate has printed since it was last asked something."""
+    return {(name, own): text for number, name, own in side.state.streams if (text := _proofbox.printed(number))}
 
 
 # By words of the tests' text: what they make of texts and bytes.

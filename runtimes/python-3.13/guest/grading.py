@@ -205,6 +205,10 @@ class Imports:
         sys.modules[self.name] = candidate.module
         if parent:
             setattr(self._package(parent), child, candidate.module)
+        if getattr(candidate, "unseen", None) or getattr(candidate, "warned_at_import", False):
+            candidate.await_import(self.name)
+            if parent:
+                delattr(self._package(parent), child)
 
     def _package(self, name):
         """The package, made up unless the tests have it or its parent does."""
