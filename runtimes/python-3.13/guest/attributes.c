@@ -4,6 +4,7 @@
 #include "descriptors.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,12 +49,79 @@ void stat_of_record(const __wasi_filestat_t *of, struct stat *to) {
     };
 }
 
+/* ---------------------------------------------------------------- files that are read elsewhere than where they seem to be */
+
+/* The root directory, which all absolute paths are relative to. */
+#define ROOT 3
+/* What is read below the one directory is read below the other. Both relative to the root; NULL while there is no such. */
+static char *seeming, *actual;
+
+/* The path that is read in the place of another: that one, or one to be freed. */
+static const char *path_read(int fd, const char *path) {
+    size_t length = strlen(seeming);
+    if (fd != ROOT || strncmp(path, seeming, length) || (path[length] && path[length] != '/')) return path;
+    char *found = malloc(strlen(actual) + strlen(path + length) + 1);
+    if (!found) return path;
+    strcpy(found, actual);
+    return strcat(found, path + length);
+}
+
+static void free_path(const char *found, const char *path) {
+    if (found != path) free((char *)found);
+}
+
+PyObject *read_elsewhere(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    if (n != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "read_elsewhere(seeming, actual)");
+        return NULL;
+    }
+    char *from = strdup(PyBytes_AS_STRING(args[0])), *to = strdup(PyBytes_AS_STRING(args[1]));
+    if (!from || !to) {
+        free(from);
+        free(to);
+        return PyErr_NoMemory();
+    }
+    free(seeming);
+    free(actual);
+    seeming = from, actual = to;
+    Py_RETURN_NONE;
+}
+
 /* ---------------------------------------------------------------- in place of libc's: as the first object that is linked, this one comes before those that would fetch them */
+
+static int open_at(int fd, const char *path, int flags) {
+    static const __wasi_rights_t reading = __WASI_RIGHTS_FD_READ | __WASI_RIGHTS_FD_READDIR;
+    static const __wasi_rights_t writing = __WASI_RIGHTS_FD_DATASYNC | __WASI_RIGHTS_FD_WRITE | __WASI_RIGHTS_FD_ALLOCATE | __WASI_RIGHTS_FD_FILESTAT_SET_SIZE;
+    __wasi_fdstat_t at;
+    __wasi_errno_t error = __wasi_fd_fdstat_get(fd, &at);
+    __wasi_fd_t opened = 0;
+    if (!error) {
+        __wasi_rights_t passed_on = at.fs_rights_inheriting;
+        __wasi_rights_t rights = passed_on & ~(flags & O_RDONLY ? 0 : reading) & ~(flags & O_WRONLY ? 0 : writing);
+        __wasi_lookupflags_t follow = flags & O_NOFOLLOW ? 0 : __WASI_LOOKUPFLAGS_SYMLINK_FOLLOW;
+        error = __wasi_path_open(fd, follow, path, (flags >> 12) & 0xfff, rights, passed_on, flags & 0xfff, &opened);
+    }
+    if (error) {
+        errno = error;
+        return -1;
+    }
+    return (int)opened;
+}
+
+int __wasilibc_nocwd_openat_nomode(int fd, const char *path, int flags) {
+    if (!seeming || flags & (O_WRONLY | O_CREAT | O_TRUNC)) return open_at(fd, path, flags);
+    const char *found = path_read(fd, path);
+    int opened = open_at(fd, found, flags);
+    free_path(found, path);
+    return opened;
+}
 
 int __wasilibc_nocwd_fstatat(int fd, const char *restrict path, struct stat *restrict to, int flags) {
     __wasi_filestat_t of;
     __wasi_lookupflags_t follow = flags & AT_SYMLINK_NOFOLLOW ? 0 : __WASI_LOOKUPFLAGS_SYMLINK_FOLLOW;
-    __wasi_errno_t error = __wasi_path_filestat_get(fd, follow, path, &of);
+    const char *found = seeming ? path_read(fd, path) : path;
+    __wasi_errno_t error = __wasi_path_filestat_get(fd, follow, found, &of);
+    free_path(found, path);
     if (error) {
         errno = error;
         return -1;

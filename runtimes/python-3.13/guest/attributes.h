@@ -16,3 +16,5 @@ PyObject *set_descriptor_mode(PyObject *module, PyObject *const *args, Py_ssize_
 PyObject *set_mask(PyObject *module, PyObject *mask);
 /* user_number(): the number of the user who runs this. */
 PyObject *user_number(PyObject *module, PyObject *unused);
+/* read_elsewhere(seeming, actual): from now on what is read below the one directory is read below the other. */
+PyObject *read_elsewhere(PyObject *module, PyObject *const *args, Py_ssize_t n);

@@ -42,6 +42,7 @@ REPLIES = {
     "cancel": None,
     "seed": None,
     "seed_numpy": None,
+    "file": None,  # a data file of the tests that they have told the path of
     "lend": None,  # what the tests have imported of the library
     "patch": None,  # what the tests replace in the library is replaced in C, too
     "unpatch": None,

@@ -10,6 +10,7 @@ import sys
 import time
 import types
 
+import _proofbox
 import _proofbox_border as border
 import _proofbox_bridge as bridge
 import _proofbox_faces as faces
@@ -103,6 +104,34 @@ def _get(number, name):
 def _is(number, what, value):
     cls = side.state.objects[number]
     return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
+
+
+# ---------------------------------------------------------------- data files of the tests
+
+# Where copies of them are read.
+_COPIES = "/tmp/.proofbox"
+# The tests may replace them in their module.
+_make_directory, _open, _write, _close = os.mkdir, os.open, os.write, os.close
+
+
+def _file(path, content):
+    """Keeps a copy of a data file of the tests. It is read where theirs lies, as if it were there."""
+    place = _COPIES + path
+    for end in range(len(_COPIES), len(place)):
+        if place[end] != "/":
+            continue
+        try:
+            _make_directory(place[:end])
+        except FileExistsError:
+            pass
+    file = _open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        while content:
+            content = content[_write(file, content) :]
+    finally:
+        _close(file)
+    folder = border.TESTS_FOLDER[1:]
+    _proofbox.read_elsewhere(folder.encode(), f"{_COPIES[1:]}/{folder}".encode())
 
 
 # ---------------------------------------------------------------- coroutines
@@ -503,6 +532,7 @@ OPERATIONS = {
     "set_global": lambda name, value: side.state.namespace.__setitem__(name, value),
     "delete_global": lambda name: side.state.namespace.__delitem__(name),
     "import": _import,
+    "file": _file,
     "call": lambda number, arguments, keywords: side.state.objects[number](*arguments, **keywords),
     "get": _get,
     "set": lambda number, name, value: setattr(side.state.objects[number], name, value),

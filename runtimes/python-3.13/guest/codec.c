@@ -1118,6 +1118,7 @@ static PyMethodDef methods[] = {
     {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(fd, path, mode): sets the permission bits of a file; the error number."},
     {"set_owner", (PyCFunction)(void (*)(void))set_owner, METH_FASTCALL, "set_owner(fd, path, owner, follow): gives a file to a user; the error number."},
     {"set_descriptor_mode", (PyCFunction)(void (*)(void))set_descriptor_mode, METH_FASTCALL, "set_descriptor_mode(fd, mode): the same for an open file."},
+    {"read_elsewhere", (PyCFunction)(void (*)(void))read_elsewhere, METH_FASTCALL, "read_elsewhere(seeming, actual): what is read below the one directory is read below the other."},
     {"set_mask", set_mask, METH_O, "set_mask(mask): sets the creation mask; the old one."},
     {"user_number", user_number, METH_NOARGS, "user_number(): the number of the user who runs this."},
     {"set_interned_aside", set_interned_aside, METH_NOARGS, "set_interned_aside(): the image's names go where they are only read."},

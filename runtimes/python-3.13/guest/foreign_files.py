@@ -36,8 +36,12 @@ _REFUSED = "a file of the tests on behalf of the candidate"
 class _Files:
     """State of the guard: the tests' files, and who has named them."""
 
-    def __init__(self, has_data):
+    def __init__(self, has_data, data):
         self.has_data = has_data  # whether there may be files of the tests that are no modules
+        self.data = data  # paths of those that they have brought
+        self.names = {name for path in data for name in _names_of(path)}
+        self.guessed = set()  # names among these that the candidate has given before it was told
+        self.handed = {}  # by path, of data files that the candidate may read, which version it has
         self.told = set()  # paths in the folder that the tests have told the candidate
         self.named = set()  # texts of the candidate that name the folder
         self.is_pieced = False  # whether the candidate has given what a path into the folder can be put together of
@@ -45,6 +49,14 @@ class _Files:
 
 
 _files = None
+# Words of tests that read files.
+_READING_FILES = ("open(", ".read_text(", ".read_bytes(")
+
+
+def _names_of(path):
+    """By what a text of the candidate may mean a file: its path in the folder, its name, and that without its ending."""
+    name = path.rpartition("/")[2]
+    return path[len(border.TESTS_FOLDER) + 1 :], name, name.partition(".")[0]
 
 
 def are_watched():
@@ -56,10 +68,11 @@ def watch(tests, text):
     global _files
     _quote_nothing()
     files = tests.get("files") or {}
-    if not files and tests.get("kind") != "pytest" and border.TESTS_FOLDER not in text:
+    if not files and tests.get("kind") != "pytest" and border.TESTS_FOLDER not in text and not any(word in text for word in _READING_FILES):
         return
-    has_data = any(not name.endswith(".py") for name in files) or border.TESTS_FOLDER in text or "__file__" in text
-    _files = _Files(has_data)
+    data = {os.path.normpath(f"{border.TESTS_FOLDER}/{name}") for name in files if not name.endswith((".py", ".pyc"))}
+    has_data = bool(data) or border.TESTS_FOLDER in text or "__file__" in text
+    _files = _Files(has_data, data)
     look_at({"open": _opened} | {event: functools.partial(_listed, event) for event in _PATHS})
     _go_with_threads()
     _watch_descriptors()
@@ -237,6 +250,17 @@ def _may_name(text):
     return "tests" in text or ".." in text or "&" in text or "%" in text or "\\" in text or text in _PIECES
 
 
+def _may_name_data(text):
+    return _may_name(text) or bool(_data_named_in(text[:_MAX_TEXT]))
+
+
+def _data_named_in(text):
+    """Returns which data files of the tests a text names, by a word of their names or with an ending."""
+    if text in _files.names:
+        return [text]
+    return [name for name in _files.names if "." in name and name in text]
+
+
 def _is_path_of_folder(text):
     return text.startswith(border.TESTS_FOLDER + "/")
 
@@ -247,6 +271,33 @@ def note_told(value):
     _texts_in(value, found, _is_path_of_folder)
     for text in found:
         _files.told.add(text.rstrip("/"))
+        if text in _files.data:
+            _hand_over(text)
+
+
+# How many data files are handed over, and of which size.
+_MAX_HANDED, _MAX_SIZE = 64, 1 << 22
+_open = open
+
+
+def _hand_over(path):
+    """Lets the candidate read a data file that the tests have told it the path of, unless it may have chosen the file itself."""
+    import _proofbox_bridge as bridge
+
+    known = _files.handed.get(path)
+    if known is None and (len(_files.handed) >= _MAX_HANDED or not _files.guessed.isdisjoint(_names_of(path)) or _files.is_pieced or _is_named(path)):
+        return
+    try:
+        found = os.stat(path)
+        version = side.state.generation, found.st_mtime_ns, found.st_size
+        if version == known or found.st_size > _MAX_SIZE or os.path.realpath(path) != path:
+            return
+        with _open(path, "rb") as file:
+            content = file.read()
+        bridge.converse(("file", path, content))
+    except OSError:
+        return
+    _files.handed[path] = version
 
 
 _FOLDER = re.compile(r"(?:^|[/\\\s\"'@=>:,])tests(?:[/\\]|$)")
@@ -256,9 +307,11 @@ _PIECES = frozenset({"/t", "/te", "/tes", "/test"})
 def note_texts(value):
     """Notes texts of the candidate that name the tests' folder, in whichever spelling the tests may undo."""
     found = []
-    _texts_in(value, found, _may_name)
+    _texts_in(value, found, _may_name_data if _files.names else _may_name)
     for text in found:
         text = text[:_MAX_TEXT]
+        if _files.names:
+            _files.guessed.update(_data_named_in(text))
         if text in _PIECES or ".." in text and ".." in re.split(r"[/\\]", text):
             _files.is_pieced = True
         for spelling in _spellings_of(text):
