@@ -39,6 +39,9 @@ def take_contents(contents, handed=()):
             if number in side.state.tracked:
                 side.state.tracked[number] = target, side.CONTAINERS[base][1], content
             continue
+        if whose == "yours":
+            _alter_container(number, content)
+            continue
         target = side.state.proxies.get(number) if whose == "mine" and type(number) is int else None
         base = type(target)._proofbox_container if target is not None else None
         if base is None or type(content) is not side.CONTAINERS[base][0]:
@@ -47,6 +50,20 @@ def take_contents(contents, handed=()):
             side.CONTAINERS[base][2](target, content)
         if side.state.grader:
             side.note_empty(content)
+        else:
+            outgoing.track_handle(number, target, base)
+
+
+def _alter_container(number, content):
+    """Alters a container of the tests as code in C has altered the candidate's copy of it (`list.sort(x)`, `heapq`)."""
+    known = side.state.tracked.get(number) if border.is_number(number) else None
+    base = outgoing.base_of(type(known[0])) if known else None
+    if base not in side.CONTAINERS or type(content) is not side.CONTAINERS[base][0]:
+        raise marshal.CannotCross("the content of what is no container of the tests")
+    target, read, _ = known
+    side.CONTAINERS[base][2](target, content)
+    side.state.tracked[number] = target, read, read(target)
+    side.state.note_altered(target)
 
 
 def _restore_yours(number):

@@ -61,7 +61,7 @@ def reduce_object(value):
         return _reduce_loop(value)
     if side.state.check_may_leave:
         side.state.check_may_leave(value)
-    plain, base = None, _base_of(kind)
+    plain, base = None, base_of(kind)
     if base in side.CONTAINERS:
         _track(number_of(value), value, base)
     elif base is not None:
@@ -102,7 +102,7 @@ def restore_loop(payload):
 candidate_loop = None  # set by candidate.py
 
 
-def _base_of(kind):
+def base_of(kind):
     """The builtin value or container that a class derives from, or None."""
     for base in PLACES["__mro__"](kind):
         if base in side.BASES:
@@ -125,7 +125,16 @@ def note_contents():
         content = read(value)
         if not _same(content, known):
             side.state.tracked[number] = value, read, content
-            side.state.pending.append(("mine", number, content) if number >= 0 else ("error", -1 - number, _told_of_exception(value)))
+            if type(number) is tuple:
+                side.state.pending.append(("yours", number[0], content))
+            else:
+                side.state.pending.append(("mine", number, content) if number >= 0 else ("error", -1 - number, _told_of_exception(value)))
+
+
+def track_handle(number, handle, base):
+    """From now on the tests are told of what code in C, which looks past methods, alters in a container of theirs."""
+    read = side.CONTAINERS[base][1]
+    side.state.tracked[(number,)] = handle, read, read(handle)
 
 
 def _same(a, b):
@@ -169,7 +178,7 @@ def _reduce_class(cls):
     if bases != (object,):
         # By these Python calls a subclass first.
         specials += [f"own {special}" for special in border.REFLECTED.intersection(cls.__dict__) if special in specials]
-    value_base = _base_of(cls)
+    value_base = base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
@@ -276,7 +285,7 @@ _MAX_EXCEPTIONS = 64
 def track_exception(number, error):
     """From now on the tests are told of what the candidate alters in its copy of an exception of theirs."""
     tracked = side.state.tracked
-    if -1 - number not in tracked and sum(each < 0 for each in tracked) < _MAX_EXCEPTIONS:
+    if -1 - number not in tracked and sum(type(each) is int and each < 0 for each in tracked) < _MAX_EXCEPTIONS:
         tracked[-1 - number] = error, _parts_of_exception, _parts_of_exception(error)
 
 
