@@ -37,7 +37,8 @@ class CannotCross(BaseException):
 
 
 def _zone(value):
-    """A time zone as plain data; what a class of the user computes becomes a fixed offset with its name."""
+    """A time zone as plain data; what a class of the user computes becomes a fixed offset with its name, and of a moment also
+    the part of that which is summer time."""
     zone = value.tzinfo
     if zone is None:
         return None
@@ -48,13 +49,52 @@ def _zone(value):
     else:
         moment = value if type(value) is datetime.datetime else None
         offset, *name = zone.utcoffset(moment), zone.tzname(moment)
-    return None if offset is None else (offset.days, offset.seconds, offset.microseconds, *(each for each in name if type(each) is str))
+        if offset is not None and moment is not None and type(saved := zone.dst(moment)) is datetime.timedelta:
+            return _parts(offset), name[0] if type(name[0]) is str else None, _parts(saved)
+    return None if offset is None else (*_parts(offset), *(each for each in name if type(each) is str))
+
+
+def _parts(duration):
+    return duration.days, duration.seconds, duration.microseconds
+
+
+class Zone(datetime.tzinfo):
+    """What a class of the user has computed for one moment: it says the same of any."""
+
+    def __init__(self, offset, name, saved):
+        self._said = offset, name, saved
+
+    def utcoffset(self, moment):
+        return self._said[0]
+
+    def tzname(self, moment):
+        return self._said[1]
+
+    def dst(self, moment):
+        return self._said[2]
+
+    def fromutc(self, moment):
+        return moment + self._said[0]
+
+    def __getinitargs__(self):
+        return self._said
+
+    def __repr__(self):
+        return f"<{self._said[1] or self._said[0]}>"
 
 
 def _make_zone(payload):
     if payload is None:
         return None
-    return zoneinfo.ZoneInfo(payload) if type(payload) is str else datetime.timezone(datetime.timedelta(*payload[:3]), *payload[3:])
+    if type(payload) is str:
+        return zoneinfo.ZoneInfo(payload)
+    if not fits((int, int, int), payload[:3]):
+        if not fits(COMPUTED_ZONE, payload):
+            raise CannotCross("no time zone")
+        offset, name, saved = payload
+        # Its bounds are those of any offset.
+        return Zone(datetime.timezone(datetime.timedelta(*offset)).utcoffset(None), name, datetime.timezone(datetime.timedelta(*saved)).utcoffset(None))
+    return datetime.timezone(datetime.timedelta(*payload[:3]), *payload[3:])
 
 
 def _make_moment(cls, payload):
@@ -196,6 +236,7 @@ REDUCERS = {
     datetime.timedelta: lambda v: ("timedelta", (v.days, v.seconds, v.microseconds)),
     datetime.timezone: lambda v: ("timezone", _zone(datetime.time(tzinfo=v))),
     zoneinfo.ZoneInfo: lambda v: ("timezone", _zone(datetime.time(tzinfo=v))),
+    Zone: lambda v: ("timezone", (_parts(v.utcoffset(None)), v.tzname(None), _parts(v.dst(None)))),
     # A bound can't be set later, so a bounded deque is made whole (and can't hold itself).
     collections.deque: lambda v: ("+deque", (list(v),)) if v.maxlen is None else ("deque", (list(v), v.maxlen)),
     collections.Counter: lambda v: ("+counter", dict(v)),
@@ -228,6 +269,7 @@ REDUCERS = {
 
 # What each payload must be, before anything is made of it: a type, a tuple of such, or a set of types.
 ZONE = frozenset({str, tuple, type(None)})
+COMPUTED_ZONE = ((int, int, int), frozenset({str, type(None)}), (int, int, int))
 VIEWED = frozenset({list, dict})
 MOMENT = (str, ZONE, int)
 PAYLOADS = {
