@@ -46,6 +46,8 @@ class _Files:
         self.named = set()  # texts of the candidate that name the folder
         self.is_pieced = False  # whether the candidate has given what a path into the folder can be put together of
         self.is_flooded = False
+        self.turns = 0  # how often the candidate has been asked something
+        self.written = {}  # by path, at which of these turns the tests have last written a file
 
 
 _files = None
@@ -148,20 +150,25 @@ def _opened(path, mode, flags):
 
 
 def _note_empty_file(path, flags):
-    """A file without content that the tests read, and have not made themselves: a loop over its lines checks nothing."""
-    if not serving.get() and type(flags) is int and not flags & _WRITING and path not in _written and not path.startswith("/lib/"):
+    """A file without content that the tests read, and have not left so themselves: a loop over its lines checks nothing."""
+    if serving.get() or type(flags) is not int:
+        return
+    if flags & _WRITING:
+        _files.written.pop(path, None)
+        _files.written[path] = _files.turns
+        if len(_files.written) > _MAX_WRITTEN:
+            del _files.written[next(iter(_files.written))]
+    elif _files.written.get(path) != _files.turns and not path.startswith("/lib/"):
         try:
             found = os.stat(path)
         except OSError:
             return
         if not found.st_size and stat.S_ISREG(found.st_mode):
             side.signal("empty_result")
-    elif not serving.get() and type(flags) is int and flags & _WRITING and len(_written) < _MAX_NAMED:
-        _written.add(path)
 
 
-# Files that the tests have written.
-_written = set()
+# How many files that the tests have written are known.
+_MAX_WRITTEN = 64
 
 
 def _listed(event, *arguments):
@@ -346,6 +353,7 @@ def _listen():
     import _proofbox_grader as grader
 
     def asked(request):
+        _files.turns += 1
         if request[0] not in _TELLING:
             return None
         note_told(request[1:])
