@@ -185,6 +185,8 @@ def _reduce_class(cls):
         specials.append("checks")
     if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
         specials.append("shown")
+    if type(cls) is not type:
+        specials += [f"meta {name}" for name in border.OF_METACLASSES if (found := getattr(type(cls), name, None)) and found is not getattr(type, name, None)]
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):

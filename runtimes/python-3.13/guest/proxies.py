@@ -316,6 +316,26 @@ def _indexed(cls):
     return lambda key: side.state.ask("index", remote_id(cls), key)
 
 
+def _of_metaclass(name):
+    """An operator of classes, where their metaclass has it."""
+    mark, of_type = f"meta {name}", getattr(type, name, None)
+
+    def method(cls, other):
+        if mark not in cls._proofbox_specials:
+            return NotImplemented if of_type is None else of_type(cls, other)
+        if side.state.grader and not is_remote(other):
+            side.signal("comparison_with_plain_data" if name in border.ORDER else "operator_with_plain_data")
+            return NotImplemented
+        if side.state.grader and name in border.ORDER:
+            side.signal("order_by_candidate")
+        return side.state.ask("special", remote_id(cls), name, (other,))
+
+    method.__name__ = name
+    return method
+
+
+for _name in border.OF_METACLASSES:
+    setattr(ProxyType, _name, _of_metaclass(_name))
 # Not in its body: there they would say that the class itself has slots, and be a method and the text of this class.
 ProxyType.__name__ = ProxyType.__qualname__ = "type"
 ProxyType.__doc__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__doc__"))
