@@ -75,7 +75,7 @@ def prepare():
             "interval": lambda p: pandas.Interval(*p),
             "not_a_time": lambda p: pandas.NaT,
             "not_available": lambda p: pandas.NA,
-            "masked_array": lambda p: numpy.ma.MaskedArray(p[0], p[1], fill_value=p[2]),
+            "masked_array": _make_masked,
         }.items()
     }
     for name, kind, pack, make in (
@@ -93,6 +93,15 @@ def prepare():
     for kind in (pandas.Series, pandas.DataFrame):
         _note_alignment(kind)
     marshal.ALTERABLE.update((pandas.Series, pandas.DataFrame, masked))
+
+
+def _make_masked(payload):
+    data, mask, fill_value = payload
+    _need(mask.dtype == bool and mask.shape == data.shape)
+    if mask.any():
+        # As a number that is none, what is masked differs from nothing where `numpy.testing` compares.
+        marshal.note_not_finite(True, False)
+    return numpy.ma.MaskedArray(data, mask, fill_value=fill_value)
 
 
 def _checked_alteration(alter):
