@@ -164,6 +164,8 @@ OF_METACLASSES = frozenset({
     "__lt__", "__le__", "__gt__", "__ge__",
 })  # fmt: skip
 MARKS_OF_METACLASSES = frozenset(f"meta {name}" for name in OF_METACLASSES)
+# ... and what the class itself can do by its metaclass (`len(Color)`).
+CONTAINERS_OF_METACLASSES = frozenset({"class __len__", "class __iter__", "class __reversed__", "class __contains__", "class __getitem__"})
 DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")

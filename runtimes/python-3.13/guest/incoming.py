@@ -232,7 +232,10 @@ def _restore_class(payload):
 
 # Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta), or
 # how the class is shown.
-_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, *border.MARKS, *border.MARKS_OF_METACLASSES, "unhashable", "unreferable", "checks", "shown"})
+_SPECIALS_AND_MARK = frozenset({
+    *border.SPECIALS, *border.MARKS, *border.MARKS_OF_METACLASSES, *border.CONTAINERS_OF_METACLASSES,
+    "unhashable", "unreferable", "checks", "shown",
+})  # fmt: skip
 # Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 known_types = {}
 
@@ -246,11 +249,12 @@ def library_proxy_type(cls):
     key = (side.state.grader, "library", cls)
     proxy_type = known_types.get(key)
     if proxy_type is None:
+        names = outgoing.names_of_instances(cls)
         specials = [
-            special for special in border.SPECIALS if getattr(cls, special, None) is not None and getattr(cls, special) is not outgoing.BY_DEFAULT.get(special)
+            special for special in border.SPECIALS if names.get(special) is not None and names[special] is not outgoing.BY_DEFAULT.get(special)
             and (special not in border.DESCRIPTORS or cls in _DESCRIPTORS)
         ]
-        if getattr(cls, "__hash__", None) is None:
+        if names["__hash__"] is None:
             specials.append("unhashable")
         bases = (cls,) if cls in proxy_types.KEPT_BASES else (tuple,) if issubclass(cls, tuple) else ()
         proxy_type = known_types[key] = proxy_types.make_proxy_type(cls.__qualname__, cls.__module__, bases, tuple(specials), (), (), cls)

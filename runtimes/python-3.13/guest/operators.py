@@ -407,7 +407,7 @@ def _counted(handle, items):
 def note_count(handle, count):
     """An object has given all its items: they are held against its length. That those of one without a length are as many as
     they were is not promised, but told otherwise."""
-    specials = handle._proofbox_specials
+    specials = handle._proofbox_of_class if type(handle) is proxies.ProxyType else handle._proofbox_specials
     if "__len__" in specials:
         if type(handle) is not proxies.ProxyType and "__next__" in specials:
             # An iterator: its length may be what it has left, or all that it has had.

@@ -21,6 +21,7 @@ import _proofbox_theirs as theirs
 
 # A class's place among others, as the language has it.
 PLACES = {name: type.__dict__[name].__get__ for name in ("__mro__", "__bases__", "__base__")}
+_own_names = type.__dict__["__dict__"].__get__
 # What the library's own classes give a user's class without its doing.
 BY_DEFAULT = {name: getattr(object, name) for name in border.SPECIALS if hasattr(object, name)}
 
@@ -168,9 +169,9 @@ def _reduce_class(cls):
     if number in side.state.described:
         return "mine", number
     side.state.described[number] = True
-    specials = []
+    names, specials = names_of_instances(cls), []
     for special in border.SPECIALS:
-        found = getattr(cls, special, _MISSING)
+        found = names.get(special, _MISSING)
         if found is None:
             specials.append("unhashable" if special == "__hash__" else f"no {special}")
         elif found is not _MISSING and found is not BY_DEFAULT.get(special):
@@ -181,6 +182,9 @@ def _reduce_class(cls):
     value_base = base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
+    if type(cls) is not type:
+        of_class = names_of_instances(type(cls))
+        specials += [mark for mark in border.CONTAINERS_OF_METACLASSES if of_class.get(mark[6:]) is not None]
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
         specials.append("checks")
     if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
@@ -200,16 +204,19 @@ def _reduce_class(cls):
         # Its text is also the class's own where the library's has another (`IntEnum`).
         own += tuple(name for name in _TEXTS if name not in own and getattr(cls, name) is not getattr(value_base, name))
         # So is what the value does not have at all, and the library's class does (`IntFlag`).
-        own += tuple(name for name in specials if name[:1] == "_" and name not in own and not hasattr(value_base, name) and _has(cls, name))
+        own += tuple(name for name in specials if name[:1] == "_" and name not in own and not hasattr(value_base, name))
     return "class", (number, qualname, str(cls.__module__), bases, tuple(specials), own, tuple(overridden))
 
 
 _MISSING = object()
 
 
-def _has(cls, name):
-    """Returns whether instances of a class have a method, whatever its metaclass has."""
-    return any(name in base.__dict__ for base in PLACES["__mro__"](cls))
+def names_of_instances(cls):
+    """Returns what the instances of a class have by it. A name of its metaclass (`type.__call__`) is the class's own alone."""
+    names = {}
+    for base in reversed(PLACES["__mro__"](cls)):
+        names |= _own_names(base)
+    return names
 
 
 _TEXTS = ("__str__", "__repr__", "__format__")

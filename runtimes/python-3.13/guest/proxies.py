@@ -71,7 +71,7 @@ class _OfClass:
 
     def __get__(self, cls, kind=None):
         name = self.method.__name__
-        if cls is not None and side.state.grader and name not in cls._proofbox_specials:
+        if cls is not None and side.state.grader and name not in cls._proofbox_of_class:
             raise _Missing(_MISSING.get(name) or f"type object {cls.__name__!r} has no attribute {name!r}")
         return self.method.__get__(cls, kind)
 
@@ -190,7 +190,7 @@ class ProxyType(type):
     _proofbox_value_base = None
     _proofbox_container = None
     _proofbox_arithmetic = False  # whether it has operators between two operands
-    _proofbox_own = _proofbox_specials = _proofbox_library = frozenset()
+    _proofbox_own = _proofbox_specials = _proofbox_of_class = _proofbox_library = frozenset()
 
     def __new__(mcls, name, bases, namespace, **kwargs):
         if side.state.inexpressible:
@@ -311,7 +311,7 @@ def _derives(cls, stand_in):
 
 def _indexed(cls):
     """Returns what `Class[item]` calls, for the tests if the class has such a thing."""
-    if side.state.grader and "__getitem__" not in cls._proofbox_specials:
+    if side.state.grader and "__getitem__" not in cls._proofbox_of_class:
         side.state.ask("get", remote_id(cls), "__class_getitem__")
     return lambda key: side.state.ask("index", remote_id(cls), key)
 
