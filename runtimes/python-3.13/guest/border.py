@@ -49,6 +49,7 @@ REPLIES = {
     "environ": None,
     "chdir": None,
     "argv": None,
+    "output": None,  # what the tests have put in the place of `sys.stdout` or `sys.stderr`
     "contexts": None,  # how numpy treats errors, and the decimal context
     "recursion": None,
     "dialect": None,  # of csv

@@ -223,7 +223,8 @@ def _exchange(kind, message, changes, sent, given, asked):
             state.described.popitem()
         while len(state.tracked) > tracked:
             state.tracked.popitem()
-        state.pending.clear()
+        # What was printed, was.
+        state.pending[:] = [entry for entry in state.pending if entry[0] == "printed"]
         shared.taken.clear()
         if not shared.take_back():
             raise

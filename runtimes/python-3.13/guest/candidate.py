@@ -17,6 +17,7 @@ import _proofbox_faces as faces
 import _proofbox_marshal as marshal
 import _proofbox_origins as origins
 import _proofbox_outgoing as outgoing
+import _proofbox_outputs as outputs
 import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_released as released
@@ -337,6 +338,11 @@ def _argv(values):
     _rebase()
 
 
+def _output(name, number, is_terminal):
+    outputs.replace(name, number, is_terminal)
+    _rebase()
+
+
 def _seed(which, seed, *arguments):
     """Seeds a generator as the tests have seeded theirs."""
     seed(*arguments)
@@ -427,7 +433,7 @@ def _watch_printing(state):
         present = sys.stdout
         if present is not told:
             told = present
-            state.ask("printing", None if present is own else present)
+            state.ask("printing", None if present is own or outputs.is_of_tests(present) else present)
 
     state.before_message = before_message
 
@@ -555,6 +561,7 @@ OPERATIONS = {
     "environ": _environ,
     "chdir": os.chdir,
     "argv": _argv,
+    "output": _output,
     "contexts": _contexts,
     "recursion": sys.setrecursionlimit,
     "dialect": _dialect,

@@ -21,6 +21,7 @@ import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be impo
 import _proofbox_names as code_names
 import _proofbox_operators as operators
 import _proofbox_origins as origins
+import _proofbox_outputs as outputs
 import _proofbox_packages as packages
 import _proofbox_places as places
 import _proofbox_proxies as proxies
@@ -87,6 +88,7 @@ class Candidate:
         self.changed = set()  # of the tests' surroundings, what the candidate is to be told
         self.arguments = list(sys.argv)  # as the candidate has them
         self.input = self.own_input = sys.stdin
+        self.outputs = outputs.Told()
         self.dialects = set()  # names of csv's dialects that are the candidate's
         self.told_dialects = {}  # those of the tests, and None for what they have no more
         self.mocks = {}  # by name, mocks that the tests have put into the snippet
@@ -231,6 +233,7 @@ class Candidate:
         self.changed |= {"environ", "chdir"}
         self.arguments = None
         self.input = self.own_input
+        self.outputs.forget()
         if self.contexts is not None:
             self.contexts = ()
 
@@ -603,6 +606,9 @@ def _tell_of_changes(candidate):
     if sys.argv != candidate.arguments:
         candidate.arguments = [str(each) for each in sys.argv]
         bridge.converse(("argv", candidate.arguments))
+    told = candidate.outputs
+    if sys.stdout is not told.stdout or sys.stderr is not told.stderr:
+        told.tell()
     if sys.stdin is not candidate.input:
         if candidate.input is not candidate.own_input:
             bridge.converse(("unpatch", "sys", (), "stdin"))
@@ -720,24 +726,26 @@ def ask(*request):
 
 def show_printed(state):
     """Shows what the candidate has printed where the tests have it shown."""
-    for number, name, own in state.streams:
-        stream = getattr(sys, name)
-        if stream is not own and proxies.under(stream) is not own:
-            text = _proofbox.printed(number)
-            if text:
-                _show(state, name, own, text)
-
-
-def _show(state, name, own, text):
-    stream = proxies.under(getattr(sys, name))
-    if stream is own:
+    told = state.candidate.outputs
+    if not told.written and told.fixture is None:
         return
-    text = text.decode("utf-8", "replace")
+    for stream, content in told.taken():
+        _write(state, stream, content)
+
+
+def _write(state, stream, content):
+    text = content.decode("utf-8", "replace")
     if answered is not None:
         answered(text)
     if state.candidate.parses:
         note_texts(state.candidate.parses, text)
     stream.write(text)
+
+
+def _show(state, name, own, content):
+    stream = proxies.under(getattr(sys, name))
+    if stream is not own:
+        _write(state, stream, content)
 
 
 # A name that a module has once it has warned.

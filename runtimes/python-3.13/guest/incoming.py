@@ -24,6 +24,9 @@ def take_contents(contents, handed=()):
         if whose == "error" and side.state.grader:
             outgoing.alter_exception(number, content)
             continue
+        if whose == "printed" and side.state.grader:
+            side.state.candidate.outputs.take(number, content)
+            continue
         if whose == "stale":
             if side.state.grader:
                 side.signal("stale_keys")

@@ -43,6 +43,7 @@ def _import_pytest():
 
 pytest = _import_pytest()
 import _proofbox_border as border  # noqa: E402
+import _proofbox_outputs as outputs  # noqa: E402
 from _pytest import capture, outcomes, runner, tmpdir  # noqa: E402
 from _pytest._io import TerminalWriter, terminalwriter  # noqa: E402
 from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: E402
@@ -437,15 +438,17 @@ class Run:
         finally:
             pyfuncitem.obj = test
 
-    # Of the candidate's output only what goes through sys.stdout reaches the interpreter of the tests.
+    # The tests' own output has no descriptor that could be another.
 
     @pytest.fixture
     def capfd(self, capsys):
-        return capsys
+        with outputs.by_descriptor(capsys):
+            yield capsys
 
     @pytest.fixture
     def capfdbinary(self, capsysbinary):
-        return capsysbinary
+        with outputs.by_descriptor(capsysbinary):
+            yield capsysbinary
 
 
 _LOOP = re.compile(r"\bfor\b[^\n]+\bin\b")

@@ -665,6 +665,9 @@ def perform(operation, *arguments):
             raise
         finally:
             proxies.print_here(begun)
+            told = side.state.candidate.outputs
+            if sys.stdout is not told.stdout or sys.stderr is not told.stderr:
+                told.tell()
         if watched:
             foreign_files.note_told(result)
         return theirs.without_test_names(result) if type(result) is str and "<locals>" in result else result
