@@ -35,6 +35,21 @@ class Names(dict):
         return value
 
 
+class Rebound(dict):
+    """Namespace of the snippet's names that its functions bind, each looked up when it is used."""
+
+    def __init__(self, candidate):
+        self.candidate = candidate
+
+    def __missing__(self, name):
+        if name not in self.candidate.rebound or name not in self.candidate.names:
+            raise KeyError(name)
+        try:
+            return self.candidate.fetch(name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+
 BUILTINS = frozenset(vars(builtins))
 NAMESPACE = {"__name__": "__main__", "__builtins__": __builtins__}
 

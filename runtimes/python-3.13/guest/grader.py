@@ -17,6 +17,7 @@ import _proofbox_bridge as bridge
 import _proofbox_candidate_module as candidate_module
 import _proofbox_commands as commands
 import _proofbox_foreign_files as foreign_files
+import _proofbox_grading as grading
 import _proofbox_kind_pytest  # noqa: F401: it imports pytest as it must be imported here
 import _proofbox_names as code_names
 import _proofbox_operators as operators
@@ -64,6 +65,7 @@ class Candidate:
     contexts = None  # as the candidate has them, if the tests speak of them
     tells_signatures = False  # whether the candidate gets constant defaults of the tests' functions that are not decorated
     lent_objects = None  # objects of the tests, where the snippet speaks of weak references
+    rebound = frozenset()  # globals that functions of the snippet bind
     own_interpreter = None  # what the tests ask of their own interpreter, and can't be told
     unseen = None  # by stream, what the snippet printed while it was loaded, until the tests import it
     warned_at_import = False
@@ -349,11 +351,19 @@ class Candidate:
     def bind(self, namespace, code, entry_point=None):
         """Brings up to date what `code` mentions, but for what the tests have bound."""
         for name in self.mentioned(code, entry_point):
+            if name in self.rebound and name not in candidate_module.BUILTINS:
+                self._look_up_each_time(namespace)
+                continue
             known = namespace.get(name, self)
             # Functions and classes stay what they are. What the tests only seem to bind is not there.
             if known is self or name not in self.stored and known is self.given.get(name) and not proxies.is_remote(known):
                 namespace[name] = self.given[name] = self.fetch(name)
         self.stored |= code_names.stored_names(code)
+
+    def _look_up_each_time(self, namespace):
+        """Has globals that functions of the snippet bind be what they are when the tests use them. What the tests bind comes first."""
+        if type(namespace["__builtins__"]) is not grading.Names:
+            namespace["__builtins__"] = grading.Names(candidate_module.Rebound(self))
 
     def check_builtins(self):
         """Notes a builtin that the tests have replaced by assignment: the candidate still has the language's."""
@@ -523,6 +533,14 @@ _OF_FEW_VALUES = frozenset({bool, type(None)})
 def _wake(future):
     if not future.done():
         future.set_result(None)
+
+
+_DECLARES_GLOBALS = re.compile(r"(?m)(?:^|[:;])[ \t]*global[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)")
+
+
+def declared_globals(code):
+    """Returns the names that functions of a snippet declare as global."""
+    return frozenset(re.findall(r"\w+", ",".join(_DECLARES_GLOBALS.findall(code))))
 
 
 # What tests look at in their own interpreter, by words of their source: told by the candidate's ...

@@ -223,6 +223,8 @@ def _grade(request):
     released.watch(text, request["code"])
     if b"weakref" in request["code"]:
         other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
+    if b"global" in request["code"]:
+        other.rebound = grader.declared_globals(request["code"].decode("utf-8", "replace"))
     if b"id(" in request["code"] and _ASKS_IDENTITY.search(request["code"]):
         other.watched = [*other.watched, "identity"]
     other.attends = (
