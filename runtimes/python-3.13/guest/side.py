@@ -18,7 +18,7 @@ class State:
 
     __slots__ = (
         "grader", "objects", "numbers", "proxies", "proxy_types", "homes", "described", "generation", "signals", "named", "paths",
-        "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "noted", "namespace",
+        "ask", "perform", "on_protocol_error", "refresh", "check_may_leave", "inexpressible", "candidate", "streams", "noted", "namespace",
         "runner", "altered", "finished", "tracked", "pending", "dirty", "violation", "before_reply", "values", "handles", "failed",
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
