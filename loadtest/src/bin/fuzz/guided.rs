@@ -72,10 +72,12 @@ pub(crate) fn fuzz(target: &Target, time: Duration, seed: u64, keep: &Path) -> a
         format!("-timeout={}", PATIENCE.as_secs()),
         format!("-rss_limit_mb={}", MEMORY >> 20),
         format!("-artifact_prefix={}-", corpus.display()),
-        format!("-dict={}", dictionary.display()),
         "-print_final_stats=1".to_owned(),
         "-detect_leaks=0".to_owned(),
     ];
+    if !words.is_empty() {
+        arguments.push(format!("-dict={}", dictionary.display()));
+    }
     if target.name.starts_with("checkpoint") {
         // These signals are how interpreters meet their bounds.
         arguments.extend(["segv", "bus", "ill", "fpe"].map(|signal| format!("-handle_{signal}=0")));
