@@ -4,7 +4,6 @@
 
 use super::{Fake, ran};
 use regex::Regex;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -20,9 +19,9 @@ enum Compared {
 fn real(script: &str, input: &str) -> (String, String, i32) {
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().to_str().expect("a path").to_owned();
-    let mut child = Command::new("/bin/bash")
-        .arg0("bash")
-        .args(["-c", script])
+    // Signals that whoever runs the tests ignores (nohup) would be ignored in it, too.
+    let mut child = Command::new("/usr/bin/env")
+        .args(["--default-signal", "bash", "-c", script])
         .env_clear()
         .env("HOME", &home)
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
