@@ -148,7 +148,7 @@ pub enum SessionResponse {
         /// Fuel of interpreters of the session's commands since the last report.
         fuel: u64,
     },
-    /// What ran was stopped: a command that was cancelled, or all of a session that is closed.
+    /// A command that was cancelled has been stopped, or a session closed with all that ran in it.
     Stopped {
         /// Fuel of interpreters of the session's commands since the last report.
         fuel: u64,

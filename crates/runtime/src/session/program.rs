@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+
 use super::pipes::Pipes;
 use super::script::{RunScript, ScriptOutput, ShellScript};
 use crate::clock::Clock;
@@ -15,13 +18,11 @@ use crate::pool::{InterpreterPool, LoadedImage};
 use crate::scheduler::run_metered;
 use crate::shell::Shell;
 use crate::state::HostState;
-use futures_util::future::BoxFuture;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
 use proofbox_vfs::{Credentials, Descriptors, SharedTree};
-use tokio::sync::Semaphore;
 
 /// A session or run as its commands see it: the files, and what may be used.
 #[derive(Clone)]
