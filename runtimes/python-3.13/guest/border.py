@@ -159,14 +159,14 @@ SPECIALS = {
 REFLECTED = frozenset(name for name in SPECIALS if SPECIALS[name][0] == "named" and name[2] == "r" and name != "__rshift__")
 # Marks of a class beside its special methods: what it has set to None, and what it has itself though a base of it has that.
 MARKS = frozenset({*(f"no {name}" for name in SPECIALS), *(f"own {name}" for name in REFLECTED)})
-# ... and which operators its metaclass gives it. Between a class and plain data there are none.
-OF_METACLASSES = frozenset({
+# ... and what the class itself can do by its metaclass (`len(Color)`, `A | B`). Between a class and plain data there are no
+# operators.
+OPERATORS_OF_METACLASSES = frozenset({
     *(name for name in SPECIALS if SPECIALS[name][0] == "named" and name[2] != "i" and name != "__contains__"),
     "__lt__", "__le__", "__gt__", "__ge__",
 })  # fmt: skip
-MARKS_OF_METACLASSES = frozenset(f"meta {name}" for name in OF_METACLASSES)
-# ... and what the class itself can do by its metaclass (`len(Color)`).
-CONTAINERS_OF_METACLASSES = frozenset({"class __len__", "class __iter__", "class __reversed__", "class __contains__", "class __getitem__"})
+OF_METACLASSES = OPERATORS_OF_METACLASSES | {"__len__", "__iter__", "__reversed__", "__contains__", "__getitem__"}
+MARKS_OF_METACLASSES = frozenset(f"class {name}" for name in OF_METACLASSES)
 DESCRIPTORS = frozenset({"__get__", "__set__", "__delete__", "__set_name__"})
 # Of generators, both ways; nothing else has them.
 GENERATOR_METHODS = ("send", "throw", "close", "asend", "athrow", "aclose")

@@ -182,15 +182,13 @@ def _reduce_class(cls):
     value_base = base_of(cls)
     if not cls.__weakrefoffset__ and value_base is None:
         specials.append("unreferable")
-    if type(cls) is not type:
-        of_class = names_of_instances(type(cls))
-        specials += [mark for mark in border.CONTAINERS_OF_METACLASSES if of_class.get(mark[6:]) is not None]
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
         specials.append("checks")
     if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
         specials.append("shown")
     if type(cls) is not type:
-        specials += [f"meta {name}" for name in border.OF_METACLASSES if (found := getattr(type(cls), name, None)) and found is not getattr(type, name, None)]
+        of_class = names_of_instances(type(cls))
+        specials += [f"class {name}" for name in border.OF_METACLASSES if (found := of_class.get(name)) is not None and found is not _OF_TYPE.get(name)]
     overridden = []
     if value_base:
         for name_, _ in inspect.getmembers_static(value_base):
@@ -217,6 +215,9 @@ def names_of_instances(cls):
     for base in reversed(PLACES["__mro__"](cls)):
         names |= _own_names(base)
     return names
+
+
+_OF_TYPE = names_of_instances(type)
 
 
 _TEXTS = ("__str__", "__repr__", "__format__")

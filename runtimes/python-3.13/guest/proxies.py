@@ -318,10 +318,10 @@ def _indexed(cls):
 
 def _of_metaclass(name):
     """An operator of classes, where their metaclass has it."""
-    mark, of_type = f"meta {name}", getattr(type, name, None)
+    of_type = getattr(type, name, None)
 
     def method(cls, other):
-        if mark not in cls._proofbox_specials:
+        if name not in cls._proofbox_of_class:
             return NotImplemented if of_type is None else of_type(cls, other)
         if side.state.grader and not is_remote(other):
             side.signal("comparison_with_plain_data" if name in border.ORDER else "operator_with_plain_data")
@@ -334,7 +334,7 @@ def _of_metaclass(name):
     return method
 
 
-for _name in border.OF_METACLASSES:
+for _name in border.OPERATORS_OF_METACLASSES:
     setattr(ProxyType, _name, _of_metaclass(_name))
 # Not in its body: there they would say that the class itself has slots, and be a method and the text of this class.
 ProxyType.__name__ = ProxyType.__qualname__ = "type"

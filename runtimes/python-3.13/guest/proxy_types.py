@@ -128,7 +128,7 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
     namespace = {
         "__module__": module, "__qualname__": qualname, "_proofbox_value_base": value_base, "_proofbox_container": container,
         "_proofbox_own": frozenset(own), "_proofbox_specials": frozenset(specials),
-        "_proofbox_of_class": frozenset(mark[6:] for mark in border.CONTAINERS_OF_METACLASSES.intersection(specials)), "_proofbox_real": real,
+        "_proofbox_of_class": frozenset(mark[6:] for mark in border.MARKS_OF_METACLASSES.intersection(specials)), "_proofbox_real": real,
         "_proofbox_arithmetic": not ARITHMETIC_NAMES.isdisjoint(specials),
         "_proofbox_library": frozenset(base for given in bases for base in given.__mro__ if type(base) is not proxies.ProxyType and base is not object),
     }  # fmt: skip
