@@ -36,6 +36,7 @@ import extension_steps
 import numpy_steps
 import package_steps
 from loop_patches import patch_loop
+from parser_patches import patch_parser
 from python_patches import patch_python
 from python_steps import ADDRESSES_DO_NOT_WRAP, PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
@@ -234,6 +235,7 @@ def unpack_trees(build, folder):
     patch_python(folder / "python")
     patch_loop(folder / "python")
     patch_state(folder / "python")
+    patch_parser(folder / "python")
 
 
 TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
@@ -372,7 +374,7 @@ STEPS = [
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py", "state_patches.py"],
+        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py", "state_patches.py", "parser_patches.py"],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
