@@ -17,6 +17,8 @@ BigCodeBench 0.2.5, with the packages that its tasks use in the versions of docs
     pip install --no-deps bigcodebench==0.2.5
     python compare.py bigcodebench --problems ../shared/data/cases/bigcodebench_stdlib.jsonl --proofbox …
 
+With tasks that use pandas, Matplotlib and the like, add `--image-name data`.
+
 LiveCodeBench at commit 28fef95ea8c9f7a547c8329f2cd3d32b92c1fa24, unpacked to a directory. Its problems are those of
 ../shared/data/cases in its form: programs that read standard input, and functions with assert statements of MBPP; and
 probes, programs that show where the rules differ:
@@ -164,7 +166,7 @@ def bigcodebench(arguments, folder):
                 print(f"{len(verdicts)} of {len(samples)}", file=sys.stderr, flush=True)
         return verdicts
 
-    flags = ["--image-name", "data", "--grading", "auto"]
+    flags = ["--grading", "auto"]
     return Comparison(f"BigCodeBench, {arguments.problems.stem}", folder, folder / "problems.jsonl", samples, judge, flags)
 
 
