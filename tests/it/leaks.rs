@@ -1,6 +1,13 @@
 //! Ten thousand runs leave nothing behind.
 
+use std::time::Duration;
+
 use futures_util::{StreamExt, stream};
+use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
+use proofbox_runtime::InterpreterPool;
+use proofbox_runtime::image::Image;
+use proofbox_types::grant::Limits;
+use proofbox_types::program::{Program, PythonTests};
 use serde_json::{Value, json};
 
 use crate::harness::{Client, Server};
@@ -110,4 +117,67 @@ async fn a_slot_keeps_only_what_every_run_writes_to() {
     }
     let after = resident_bytes(worker);
     assert!(after < before + KEPT, "{} KiB, then {} KiB", before >> 10, after >> 10);
+}
+
+/// Whatever a run does, the next one in its interpreter must not be able to tell that there was one.
+#[tokio::test]
+async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
+    let runtime =
+        RuntimeSettings { cache_dir: std::env::var_os("PROOFBOX_CACHE_DIR").map(Into::into), ..Default::default() };
+    let config = Config::new(runtime, SandboxSettings::default(), ServerSettings::default(), None);
+    let image = Image::ready(&config.expect("defaults are good").image).expect("there is an image");
+    let pool = InterpreterPool::new(&[image.pool_files()], None, 4, 0, 1 << 30).expect("there is room");
+    proofbox_runtime::open_all(&pool).await.expect("it starts");
+    let limits = Limits {
+        fuel: 3_000_000_000,
+        wall: Duration::from_secs(20),
+        memory_bytes: 320 << 20,
+        output_bytes: 1 << 16,
+        files_bytes: 1 << 20,
+        files_count: 64,
+    };
+    let spread = "import gc, re\nkept = [bytearray(b'A' * 5000) for _ in range(1500)]\nre.kept = kept\n\
+                  for name in range(3000): setattr(re, f'a{name}', 'A' * 100)\ngc.collect()";
+    let programs = [
+        "print(1 + 1)",
+        "import sys\nsys.setrecursionlimit(5000)\ndef f(n): return n and f(n - 1)\nf(4000)",
+        spread,
+        "import numpy\nnumpy.ones(1000).sum()",
+        "1 / 0",
+        "raise SystemExit(3)",
+        "import os\nprint('x')\nos._exit(4)",
+        "import os\nos.abort()",
+        "x = bytearray(60 << 20)",
+        "x = bytearray(250 << 20)",
+        "while True: pass",
+        "def f(): f()\nimport sys\nsys.setrecursionlimit(10 ** 9)\nf()",
+        "while True: print('x' * 1000)",
+        "import threading\nthreading.Thread(target=print).start()\nimport asyncio\nasync def f(): 1\nasyncio.run(f())",
+    ];
+    let asserts = || {
+        let asserts = ["f(1)", "f(2) == 3", "[f(n) for n in range(100)]"].map(|text| format!("assert {text}")).to_vec();
+        Some(PythonTests::Asserts { setup: "import math".to_owned(), asserts })
+    };
+    let candidates = ["def f(x): return x + 1", "def f(x): 1 / 0", "import os\ndef f(x): os._exit(0)", spread];
+    let graded = candidates.iter().flat_map(|code| {
+        [false, true].map(|isolated| Program {
+            code: (*code).to_owned(),
+            tests: asserts(),
+            isolated,
+            ..Program::default()
+        })
+    });
+    let plain = programs.iter().map(|code| Program { code: (*code).to_owned(), ..Program::default() });
+    let mut kept = 0;
+    for program in plain.chain(graded) {
+        let code = program.code.clone();
+        // More than once, as pages that runs write to become hot.
+        for _ in 0..2 {
+            proofbox_runtime::run(&pool, program.clone(), &limits).await.expect("there is an interpreter");
+            let (altered, waiting) = pool.altered_bytes_of_idle();
+            assert_eq!(altered, 0, "{code}");
+            kept = kept.max(waiting);
+        }
+    }
+    assert!(kept >= 3, "{kept}");
 }

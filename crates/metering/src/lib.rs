@@ -14,12 +14,14 @@ mod branches;
 mod call_graph;
 mod count;
 mod model;
+mod reset;
 mod rewrite;
 mod sections;
 mod verify;
 
 pub use branches::{BranchProfile, Hint, ProfileError};
 pub use count::{COUNTS, Thresholds, count_branches, profile};
+pub use reset::{Lasting, STACK_POINTER, check_resettable};
 pub use verify::{Violation, verify};
 
 /// Module and name of the import that is called when the counter is below zero.
@@ -60,6 +62,9 @@ pub enum Error {
     /// The result is not what it has to be.
     #[error(transparent)]
     Violation(#[from] Violation),
+    /// An instance would not be as good as new after a run.
+    #[error(transparent)]
+    Lasting(#[from] Lasting),
 }
 
 impl From<wasm_encoder::reencode::Error> for Error {

@@ -1,6 +1,6 @@
 //! What is charged, what is refused, and what `verify` finds where a charge is missing.
 
-use proofbox_metering::{Error, MAX_UNCHARGED, Metered, Violation, meter, verify};
+use proofbox_metering::{Error, Lasting, MAX_UNCHARGED, Metered, Violation, check_resettable, meter, verify};
 
 fn metered(text: &str) -> Metered {
     meter(&wat::parse_str(text).expect("the text is WebAssembly")).expect("it can be metered")
@@ -259,4 +259,35 @@ fn verify_refuses_charges_that_take_the_counter_round() {
 fn a_module_without_a_counter_is_not_metered() {
     let plain = wat::parse_str("(module (func))").expect("the text is WebAssembly");
     assert!(matches!(verify(&plain), Err(Error::Violation(Violation::Missing(_)))));
+}
+
+#[test]
+fn what_no_reset_would_undo_is_refused() {
+    let check = |rest: &str| {
+        let text = format!(
+            r#"(module (memory 1) (table 1 funcref) (data $data "x") (elem $elements func $f)
+                 (global $counter (mut i64) (i64.const 0)) (export "proofbox_fuel" (global $counter))
+                 (global $stack (mut i32) (i32.const 0)) (export "__stack_pointer" (global $stack))
+                 (global $constant i32 (i32.const 5)) (func $f (global.set $stack (i32.const 8))) {rest})"#
+        );
+        match check_resettable(&wat::parse_str(text).expect("the text is WebAssembly")) {
+            Ok(()) => None,
+            Err(Error::Lasting(lasting)) => Some(lasting),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(check(""), None);
+    assert_eq!(check("(global (mut f64) (f64.const 0))"), Some(Lasting::Global { index: 3 }));
+    for code in [
+        "(table.set 0 (i32.const 0) (ref.null func))",
+        "(drop (table.grow 0 (ref.null func) (i32.const 1)))",
+        "(table.fill 0 (i32.const 0) (ref.null func) (i32.const 1))",
+        "(table.copy 0 0 (i32.const 0) (i32.const 0) (i32.const 0))",
+        "(table.init $elements (i32.const 0) (i32.const 0) (i32.const 0))",
+        "(elem.drop $elements)",
+        "(data.drop $data)",
+    ] {
+        let found = check(&format!("(func {code})"));
+        assert!(matches!(found, Some(Lasting::Operator { function: 1, .. })), "{code}: {found:?}");
+    }
 }

@@ -58,9 +58,14 @@ impl<'a, const N: usize> FuelledStore<'a, N> {
     }
 
     /// Ends the guest, and returns its state.
-    pub(crate) fn into_state(mut self) -> HostState {
+    pub(crate) fn into_state(self) -> HostState {
+        self.into_store().into_data()
+    }
+
+    /// Returns the store, when the fuel is counted.
+    pub(crate) fn into_store(mut self) -> Store<HostState> {
         self.count();
-        self.store.take().expect("it goes with `self`").into_data()
+        self.store.take().expect("it goes with `self`")
     }
 }
 

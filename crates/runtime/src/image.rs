@@ -379,6 +379,8 @@ fn compile(interpreter: &str, directory: &Path, module: &[u8]) -> Result<Image, 
         .map_err(|reason| ImageError::Engine { what: "reading the recipe's profile of branches", reason })?;
     let metered = proofbox_metering::meter_with_hints(module, &profile)
         .map_err(|error| ImageError::Engine { what: "metering the image", reason: error.to_string() })?;
+    proofbox_metering::check_resettable(&metered.module)
+        .map_err(|error| ImageError::Engine { what: "checking the image", reason: error.to_string() })?;
     let compiled = engine.precompile_module(&metered.module).map_err(by_engine("compiling the image"))?;
     let compiled_for = compatibility()?;
     let path = directory.join(format!("{}.cwasm", &compiled_for[..16]));

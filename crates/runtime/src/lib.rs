@@ -22,6 +22,7 @@ mod grading;
 mod guest;
 mod hashing;
 mod host_work;
+mod idle;
 pub mod image;
 mod image_error;
 pub mod images;

@@ -1,102 +1,101 @@
-//! Pages of a slot that stay in memory between runs.
+//! Putting an interpreter's memory back to what its image has, after a run.
 //!
-//! Between two runs in one slot the pages that were written to are put back to what the image has, by copying: wasmtime
-//! asks the kernel for them (`PAGEMAP_SCAN`) and takes the first 32 regions that it names (`MAX_REGIONS` in its
-//! `pagemap.rs`). What lies beyond is given back instead, and each page of it costs the next run a fault. Every run
-//! writes to the same few dozen pages, here and there; where the gaps between them are small they are written to as
-//! well, which leaves fewer regions, and some of the 32 for what programs write to. Where that leaves too many, the
-//! smallest are given back after each run: some faults, where otherwise all that lies beyond the 32 would be.
+//! The kernel names the pages that are the guest's own (`pagemap`). Those that every run of a kind writes to ("hot") are
+//! copied from the image, and stay mapped: the next run takes no fault for them. All others are given back to the kernel,
+//! and are the image's again: else each page that any run has ever written to would be copied at every later reset.
 //!
-//! Programs that are graded, and their tests, write to more pages than those that are only run, so each of the two kinds
-//! has pages of its own.
+//! Which pages are hot is learnt from the first runs of a kind, and then from those that many of the last runs have
+//! written to.
 //!
-//! A page that was written to once is one of those that are named ever after, for as long as it stays. What only some
-//! runs write to is therefore given back at their end ([`Resident::give_back`]): else a slot ages, as the pages of all
-//! programs that it ever had are copied at each reset, and take the places of those that every run needs.
-//!
-//! Pages that are only read age a slot, too: the kernel looks at each that is mapped whenever it is asked, and programs
+//! Pages that are only read age a memory, too: the kernel looks at each that is mapped whenever it is asked, and programs
 //! map more and more of the image. Where they have become many more than a first program left, all are given back.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::pagemap::{self, Mapped};
+use super::pagemap::{Mapped, PAGE};
 
-/// Regions that stay, at most: the rest of the 32 is for what a program writes to.
-const REGIONS: usize = 26;
-/// Pages in gaps that are filled, at most: each is copied at each reset.
-const FILLED: usize = 96;
+/// Number of runs after which pages that half of them have written to become hot.
+const LEARNING_RUNS: u32 = 16;
+/// Number of pages of a run that are looked at for that: what writes to more is no short run.
+const MAX_LEARNT_FROM: usize = 256;
+/// Number of pages that may become hot after the first runs.
+const MAX_LEARNT: usize = 512;
+/// Number of runs after which those are forgotten: other programs come.
+const FORGETTING_RUNS: u32 = 4096;
+/// Number of stretches that are given back one by one; of more, those between two hot pages are given back as one.
+const MAX_STRETCHES: usize = 64;
 
-/// The pages of a slot that stay in memory, as page numbers of the linear memory.
+/// The hot pages of one kind of run, as page numbers of the linear memory.
 #[derive(Debug, Default)]
-pub(super) struct Resident {
-    /// Written to by every run, or filled; in order, apart from each other.
-    kept: Vec<Range<usize>>,
-    /// Pages in gaps, written to at the start of a run.
-    pub predirtied_pages: Vec<usize>,
-    /// Written to by every run, too, but alone: given back after each run.
-    returned: Vec<Range<usize>>,
+pub(super) struct HotPages {
+    /// Those that the first runs have written to; in order, apart from each other.
+    first: Vec<Range<usize>>,
+    /// Those and the ones that were learnt since; likewise.
+    hot: Vec<Range<usize>>,
+    learnt: usize,
+    /// Number of the last runs that have written to each page that is not hot.
+    written: HashMap<usize, u32>,
+    runs: u32,
     /// Number of the image's pages that may be mapped before they are given back.
     max_shared: usize,
 }
 
-impl Resident {
-    /// Computes the pages of a machine on which short runs leave these mapped.
+impl HotPages {
+    /// Computes the hot pages of a kind of which the first runs have left these mapped.
     pub(crate) fn of(runs: &[Mapped]) -> Self {
-        let written = joined(runs.iter().flat_map(|mapped| mapped.own.iter().cloned()).collect());
-        let predirtied_pages = gaps(&written);
-        let filled = predirtied_pages.iter().map(|page| *page..page + 1);
-        let mut kept = joined(written.into_iter().chain(filled).collect());
-        kept.sort_by_key(|range| std::cmp::Reverse(range.len()));
-        let mut returned = kept.split_off(kept.len().min(REGIONS));
-        for ranges in [&mut kept, &mut returned] {
-            ranges.sort_by_key(|range| range.start);
-        }
+        let first = joined(runs.iter().flat_map(|mapped| mapped.own.iter().cloned()).collect());
         let shared = runs.iter().map(|mapped| mapped.shared).max().unwrap_or_default();
-        Self { kept, predirtied_pages, returned, max_shared: shared + shared / 2 }
+        Self { hot: first.clone(), first, max_shared: shared + shared / 2, ..Self::default() }
     }
 
-    /// Releases the pages that each run writes to, but that are too many regions to stay. The guest must not go on.
-    pub(crate) fn give_back_known(&self, memory: &mut [u8]) {
-        for range in &self.returned {
+    /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ. Both have the same length.
+    pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) {
+        let pages = memory.len() / PAGE;
+        let cold = without(&mapped.own, &self.hot);
+        self.learn(&cold);
+        let all = [Range { start: 0, end: pages }];
+        let given_back = match mapped.shared > self.max_shared {
+            true => without(&all, &self.hot),
+            false if cold.len() > MAX_STRETCHES => stretches(&cold, &self.hot, pages),
+            false => cold,
+        };
+        for range in &given_back {
             release(memory, range.clone());
         }
-    }
-
-    /// Releases all other pages that a guest has written to, and those that it has read where they are many. Its memory
-    /// is then the image's but for the resident pages: the guest must not go on.
-    pub(crate) fn give_back(&self, memory: &mut [u8]) {
-        let Ok(mapped) = pagemap::mapped_pages(memory.as_ptr(), memory.len()) else { return };
-        let pages = memory.len() / pagemap::PAGE;
-        let others = match mapped.shared > self.max_shared {
-            true => self.others(std::slice::from_ref(&(0..pages)), pages),
-            false => self.others(&mapped.own, pages),
-        };
-        for range in others {
-            release(memory, range);
+        for range in without(&mapped.own, &given_back) {
+            let bytes = range.start * PAGE..range.end * PAGE;
+            memory[bytes.clone()].copy_from_slice(&image[bytes]);
         }
     }
 
-    /// Returns the stretches between resident pages in which some of `own` lie.
-    fn others(&self, own: &[Range<usize>], pages: usize) -> Vec<Range<usize>> {
-        let starts = std::iter::once(0).chain(self.kept.iter().map(|range| range.end));
-        let ends = self.kept.iter().map(|range| range.start).chain(std::iter::once(pages));
-        let mut own = own.iter().peekable();
-        let mut others = Vec::new();
-        for (start, end) in starts.zip(ends) {
-            while own.next_if(|range| range.end <= start).is_some() {}
-            if let Some(first) = own.peek()
-                && first.start < end
-            {
-                others.push(start.max(first.start)..end);
+    /// Notes the pages that a run has written to beside the hot ones.
+    fn learn(&mut self, cold: &[Range<usize>]) {
+        let count: usize = cold.iter().map(ExactSizeIterator::len).sum();
+        if count <= MAX_LEARNT_FROM {
+            for page in cold.iter().cloned().flatten() {
+                *self.written.entry(page).or_default() += 1;
             }
         }
-        others
+        self.runs += 1;
+        if self.runs.is_multiple_of(FORGETTING_RUNS) {
+            self.hot.clone_from(&self.first);
+            self.learnt = 0;
+        }
+        if self.runs.is_multiple_of(LEARNING_RUNS) {
+            let often = self.written.drain().filter(|(_, runs)| 2 * runs >= LEARNING_RUNS);
+            let often: Vec<_> = often.map(|(page, _)| page..page + 1).take(MAX_LEARNT - self.learnt).collect();
+            if !often.is_empty() {
+                self.learnt += often.len();
+                self.hot = joined(self.hot.drain(..).chain(often).collect());
+            }
+        }
     }
 }
 
 /// Releases pages of a linear memory, of those that there are: they are the image's again.
 pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
-    let Some(pages) = memory.get_mut(start * pagemap::PAGE..end * pagemap::PAGE) else { return };
+    let Some(pages) = memory.get_mut(start * PAGE..end * PAGE) else { return };
     // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
     // It is a private mapping of the image, and of zeros beyond it: afterwards it reads as those, which are
     // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
@@ -116,121 +115,165 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The pages to write to as well, when a run writes to these: the smallest gaps first, until there are few enough
-/// regions.
-pub(super) fn gaps(written: &[Range<usize>]) -> Vec<usize> {
-    let between = written.windows(2).map(|pair| pair[0].end..pair[1].start);
-    let mut between: Vec<Range<usize>> = between.filter(|gap| !gap.is_empty()).collect();
-    between.sort_by_key(ExactSizeIterator::len);
-    let too_many = (between.len() + 1).saturating_sub(REGIONS);
-    let mut pages = Vec::new();
-    for gap in between.into_iter().take(too_many) {
-        if pages.len() + gap.len() > FILLED {
-            break;
+/// Returns what of `ranges` is not in `others`. Both are in order, and their ranges apart from each other.
+pub(super) fn without(ranges: &[Range<usize>], others: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut rest = Vec::new();
+    let mut others = others.iter().peekable();
+    for range in ranges {
+        let mut start = range.start;
+        while let Some(other) = others.peek().filter(|other| other.start < range.end) {
+            if start < other.start {
+                rest.push(start..other.start);
+            }
+            start = start.max(other.end);
+            if other.end > range.end {
+                break;
+            }
+            others.next();
         }
-        pages.extend(gap);
+        if start < range.end {
+            rest.push(start..range.end);
+        }
     }
-    pages
+    rest
+}
+
+/// Returns the stretches between hot pages in which some of `cold` lie, each from the first of these.
+fn stretches(cold: &[Range<usize>], hot: &[Range<usize>], pages: usize) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(hot.iter().map(|range| range.end));
+    let ends = hot.iter().map(|range| range.start).chain(std::iter::once(pages));
+    let mut cold = cold.iter().peekable();
+    let mut found = Vec::new();
+    for (start, end) in starts.zip(ends) {
+        while cold.next_if(|range| range.end <= start).is_some() {}
+        if let Some(first) = cold.peek()
+            && first.start < end
+        {
+            found.push(start.max(first.start)..end);
+        }
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pagemap;
 
-    /// Regions of one page, with gaps of these lengths between them.
-    fn regions(gaps: impl IntoIterator<Item = usize>) -> Vec<Range<usize>> {
-        let first = 0..1;
-        let mut found = vec![first];
-        for gap in gaps {
-            let start = found[found.len() - 1].end + gap;
-            found.push(start..start + 1);
+    const PAGES: usize = 2000;
+
+    fn ranges(all: &[(usize, usize)]) -> Vec<Range<usize>> {
+        all.iter().map(|&(start, end)| start..end).collect()
+    }
+
+    fn hot(all: &[(usize, usize)]) -> HotPages {
+        HotPages { max_shared: PAGES, ..HotPages::of(&[Mapped { own: ranges(all), shared: PAGES }]) }
+    }
+
+    /// A memory whose image has a 7 in each byte, and the image.
+    fn memory() -> (&'static mut [u8], Vec<u8>) {
+        let (_file, base) = pagemap::tests::mapped(PAGES);
+        // SAFETY: the mapping is that long, it is leaked, and nothing else knows of it.
+        let memory = unsafe { std::slice::from_raw_parts_mut(base, PAGES * PAGE) };
+        (memory, vec![7; PAGES * PAGE])
+    }
+
+    fn mapped(memory: &[u8]) -> Mapped {
+        pagemap::mapped_pages(memory.as_ptr(), memory.len()).expect("the kernel tells")
+    }
+
+    fn write(memory: &mut [u8], pages: impl IntoIterator<Item = usize>) {
+        for page in pages {
+            memory[page * PAGE + 9] = 1;
         }
-        found
     }
 
     #[test]
-    fn all_but_what_every_run_writes_to_is_given_back() {
-        let resident = Resident { kept: vec![2..4, 10..12], ..Resident::default() };
-        assert!(resident.others(&[2..4, 11..12], 20).is_empty());
-        assert_eq!(resident.others(&[0..3, 6..7, 8..9, 11..13], 20), [0..2, 6..10, 12..20]);
-        assert_eq!(resident.others(&[3..5, 7..11], 20), [Range { start: 4, end: 10 }]);
-        assert_eq!(Resident::default().others(&[5..6, 8..9], 20), [Range { start: 5, end: 20 }]);
-        assert!(resident.others(&[], 20).is_empty());
+    fn what_is_left_of_ranges_is_in_order() {
+        let left = |from: &[(usize, usize)], other: &[(usize, usize)]| without(&ranges(from), &ranges(other));
+        assert_eq!(left(&[(0, 10)], &[]), ranges(&[(0, 10)]));
+        assert_eq!(
+            left(&[(0, 10), (20, 30)], &[(2, 4), (8, 22), (25, 26)]),
+            ranges(&[(0, 2), (4, 8), (22, 25), (26, 30)])
+        );
+        assert!(left(&[(0, 3), (5, 6), (8, 9)], &[(0, 9)]).is_empty());
+        assert_eq!(left(&[(5, 6), (8, 9)], &[(0, 1), (2, 3), (6, 7), (9, 12)]), ranges(&[(5, 6), (8, 9)]));
+        assert!(left(&[], &[(1, 2)]).is_empty());
     }
 
     #[test]
-    fn the_smallest_of_too_many_regions_are_returned() {
-        let mut written = regions([2 * FILLED; REGIONS + 2]);
-        written[1].end += 2;
-        written[REGIONS + 2].end += 1;
-        let resident = Resident::of(&[Mapped { own: written.clone(), shared: 0 }]);
-        assert!(resident.predirtied_pages.is_empty());
-        assert_eq!(resident.kept.len(), REGIONS);
-        assert_eq!(resident.returned.len(), 3);
-        assert!(resident.kept.contains(&written[1]) && resident.kept.contains(&written[REGIONS + 2]));
-        assert!(resident.kept.is_sorted_by_key(|range| range.start));
-        let all = joined(resident.kept.iter().chain(&resident.returned).cloned().collect());
-        assert_eq!(all, written);
+    fn stretches_lie_between_hot_pages() {
+        let found = |cold: &[(usize, usize)]| stretches(&ranges(cold), &ranges(&[(2, 4), (10, 12)]), 20);
+        assert!(found(&[]).is_empty());
+        assert_eq!(found(&[(0, 2), (6, 7), (8, 9), (12, 13)]), ranges(&[(0, 2), (6, 10), (12, 20)]));
+        assert_eq!(found(&[(4, 5), (7, 8)]), ranges(&[(4, 10)]));
     }
 
     #[test]
-    fn what_several_runs_write_to_is_kept_as_one() {
-        let of = |own: &[Range<usize>]| Mapped { own: own.to_vec(), shared: own.len() };
-        let resident = Resident::of(&[of(&[2..4, 8..9]), of(&[3..6, 20..21])]);
-        assert_eq!(resident.kept, [2..6, 8..9, 20..21]);
-        assert_eq!(resident.max_shared, 3);
+    fn a_memory_is_the_images_again() {
+        let (memory, image) = memory();
+        let mut pages = hot(&[(10, 12), (40, 41)]);
+        for round in 0..3 {
+            write(memory, [0, 10, 11, 13, 40, 41, 42, 1999]);
+            // More stretches than are given back one by one.
+            write(memory, (100..100 + round * 3 * MAX_STRETCHES).step_by(2));
+            let before = mapped(memory);
+            pages.reset(memory, &image, &before);
+            assert!(*memory == *image, "round {round}");
+            assert_eq!(mapped(memory).own, ranges(&[(10, 12), (40, 41)]), "hot pages stay, others do not");
+        }
     }
 
     #[test]
-    fn filled_gaps_are_kept() {
-        let mut lengths = vec![1000; REGIONS - 1];
-        lengths.insert(3, 2);
-        let written = regions(lengths);
-        let resident = Resident::of(&[Mapped { own: written.clone(), shared: 0 }]);
-        assert_eq!(resident.kept.len(), REGIONS);
-        let pages = |ranges: &[Range<usize>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
-        assert_eq!(pages(&resident.kept), pages(&written) + resident.predirtied_pages.len());
+    fn pages_that_many_runs_write_to_become_hot_and_are_forgotten() {
+        let (memory, image) = memory();
+        let mut pages = hot(&[(10, 11)]);
+        let mut run = |memory: &mut [u8], written: &[usize]| {
+            write(memory, written.iter().copied());
+            let before = mapped(memory);
+            pages.reset(memory, &image, &before);
+            mapped(memory).own
+        };
+        for number in 0..LEARNING_RUNS as usize {
+            run(memory, if number % 2 == 0 { &[10, 50, 60] } else { &[10, 50] });
+        }
+        assert_eq!(run(memory, &[10, 50, 60, 70]), ranges(&[(10, 11), (50, 51), (60, 61)]));
+        for _ in LEARNING_RUNS + 1..FORGETTING_RUNS {
+            run(memory, &[]);
+        }
+        assert_eq!(run(memory, &[10, 50, 60]), ranges(&[(10, 11)]));
+    }
+
+    #[test]
+    fn no_more_become_hot_than_are_worth_it() {
+        let mut pages = HotPages::default();
+        for first in (0..100).map(|part| part * 1000) {
+            for _ in 0..LEARNING_RUNS {
+                pages.learn(&ranges(&[(first, first + 100)]));
+            }
+        }
+        assert_eq!(pages.hot.iter().map(ExactSizeIterator::len).sum::<usize>(), MAX_LEARNT);
+        let mut pages = HotPages::default();
+        for _ in 0..2 * LEARNING_RUNS {
+            pages.learn(&ranges(&[(0, MAX_LEARNT_FROM + 1)]));
+        }
+        assert!(pages.hot.is_empty(), "what writes to so many pages is no short run");
     }
 
     #[test]
     fn pages_that_were_read_are_given_back_where_they_are_many() {
-        const PAGES: usize = 2000;
-        let (_file, base) = crate::pagemap::tests::mapped(PAGES);
-        // SAFETY: the mapping is that long, it is leaked, and nothing else knows of it.
-        let memory = unsafe { std::slice::from_raw_parts_mut(base, PAGES * pagemap::PAGE) };
-        let shared =
-            |memory: &[u8]| pagemap::mapped_pages(memory.as_ptr(), memory.len()).expect("the kernel tells").shared;
-        memory[10 * pagemap::PAGE] = 1;
-        let resident = Resident::of(&[Mapped { own: vec![Range { start: 10, end: 11 }], shared: PAGES }]);
-        let read = |memory: &[u8]| memory.iter().step_by(pagemap::PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
+        let (memory, image) = memory();
+        write(memory, [10]);
+        let read = |memory: &[u8]| memory.iter().step_by(PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
         let before = read(memory);
-        resident.give_back(memory);
-        assert_eq!(shared(memory), PAGES - 1, "there are not too many yet");
-        Resident { max_shared: PAGES / 2, ..resident }.give_back(memory);
-        assert_eq!(shared(memory), 0);
-        assert_eq!(read(memory), before, "what every run writes to stays");
-    }
-
-    #[test]
-    fn few_regions_are_left_as_they_are() {
-        assert!(gaps(&[]).is_empty());
-        assert!(gaps(&regions([1; REGIONS - 1])).is_empty());
-    }
-
-    #[test]
-    fn the_smallest_gaps_are_filled() {
-        let mut lengths = vec![1000; REGIONS - 1];
-        lengths.insert(3, 2);
-        lengths.insert(9, 1);
-        let written = regions(lengths);
-        let filled = gaps(&written);
-        assert_eq!(filled.len(), 3);
-        assert!(filled.iter().all(|page| !written.iter().any(|region| region.contains(page))));
-    }
-
-    #[test]
-    fn no_more_is_filled_than_pays() {
-        assert_eq!(gaps(&regions([60; 3 * REGIONS])).len(), 60);
-        assert!(gaps(&regions([FILLED + 1; 3 * REGIONS])).is_empty());
+        let mut pages = hot(&[(10, 11)]);
+        let now = mapped(memory);
+        pages.reset(memory, &image, &now);
+        assert_eq!(mapped(memory).shared, PAGES - 1, "there are not too many yet");
+        pages.max_shared = PAGES / 2;
+        let now = mapped(memory);
+        pages.reset(memory, &image, &now);
+        assert_eq!(mapped(memory), Mapped { own: ranges(&[(10, 11)]), shared: 0 });
+        assert_eq!(read(memory), before);
     }
 }

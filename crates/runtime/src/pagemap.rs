@@ -72,11 +72,10 @@ pub(crate) struct Mapped {
 /// # Errors
 /// Returns an error when the kernel does not tell: there is no `/proc`.
 pub(crate) fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
-    let pagemap = pagemap()?;
-    match scan(pagemap, base as u64, bytes as u64) {
+    match scan(base, bytes) {
         // Before Linux 6.7.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
-            read(pagemap, base as u64, bytes)
+            read(pagemap()?, base as u64, bytes)
         }
         other => other,
     }
@@ -97,7 +96,13 @@ pub(crate) fn pagemap() -> io::Result<&'static File> {
     }
 }
 
-fn scan(pagemap: &File, base: u64, bytes: u64) -> io::Result<Mapped> {
+/// Returns the same, where the kernel names all at once.
+///
+/// # Errors
+/// Returns an error when it does not: it is older than Linux 6.7, or there is no `/proc`.
+pub(crate) fn scan(base: *const u8, bytes: usize) -> io::Result<Mapped> {
+    let pagemap = pagemap()?;
+    let (base, bytes) = (base as u64, bytes as u64);
     let mut found = Mapped::default();
     let mut regions = [Region::default(); REGIONS];
     let mut start = base;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use proofbox_metering::STACK_POINTER;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Engine, InstancePre, Linker, Memory, Module, Store};
 
@@ -17,8 +18,9 @@ use super::engine::{self, PoolSize};
 use super::error::{RunError, by_engine};
 use super::fuel;
 use super::fuel_meter::FuelMeter;
+use super::idle::{IdleInterpreters, MAX_IDLE};
 use super::packages;
-use super::page_reset::Resident;
+use super::page_reset::HotPages;
 use super::pagemap::{self, Mapped};
 use super::preview1;
 use super::scheduler::CpuScheduler;
@@ -56,6 +58,9 @@ pub struct InterpreterPool {
     session_slots: Arc<Semaphore>,
     /// Scheduler of this process's core.
     core: CpuScheduler,
+    idle: IdleInterpreters,
+    /// Files of interpreters that wait for a run: none.
+    no_files: SharedTree,
 }
 
 /// Compiled module of one or more images, ready for instances, and what is known of them.
@@ -67,27 +72,29 @@ pub(super) struct LoadedModule {
     uncounted_bytes: u64,
     /// Memory that checkpoints are compared with; made for the first checkpoint.
     pristine: OnceCell<Pristine>,
-    /// Pages that stay in memory between runs, once they are known.
-    resident: OnceLock<ResidentPages>,
+    /// Pages that stay in memory between runs of each kind, once they are known.
+    hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
     /// Pages that the runs have mapped from which those are learnt; `None` before and after.
-    lesson: Mutex<Option<Vec<Mapped>>>,
-    /// Small runs since pages were last given back.
-    small_runs: AtomicUsize,
+    lesson: Mutex<Option<Vec<(RunKind, Mapped)>>>,
+    /// Address at which an interpreter says where it is interrupted, once one was asked.
+    interrupt_places: OnceLock<u32>,
 }
 
 /// Kind of a run, by which pages stay in memory after it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunKind {
     /// A program that is only run.
     Plain,
-    /// A program that is graded, in whichever way, or its tests.
-    Graded,
+    /// A program with its tests.
+    InProcess,
+    /// A program whose tests run elsewhere.
+    Candidate,
+    /// Tests whose program runs elsewhere.
+    Grader,
 }
 
-/// Pages that stay in memory between runs.
-struct ResidentPages {
-    plain: Resident,
-    graded: Resident,
+impl RunKind {
+    const COUNT: usize = 4;
 }
 
 /// Time in which the pages that some runs map are noted.
@@ -99,19 +106,21 @@ tokio::task_local! {
 }
 
 impl Lesson<'_> {
-    /// Carries out a run, and returns what its interpreters have mapped.
+    /// Carries out a run, and notes what its interpreters have mapped.
     ///
     /// # Errors
     /// Returns the run's error.
-    pub(super) async fn observe<T, E>(&self, run: impl Future<Output = Result<T, E>>) -> Result<Vec<Mapped>, E> {
-        IN_LESSON.scope((), run).await?;
-        Ok(lock(&self.0.lesson).as_mut().map(std::mem::take).unwrap_or_default())
+    pub(super) async fn observe<T, E>(&self, run: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        IN_LESSON.scope((), run).await
     }
 
-    /// Ends it, with what programs have mapped that were only run, and that were graded.
-    pub(super) fn end(&self, plain: Vec<Mapped>, graded: Vec<Mapped>) {
-        let all: Vec<Mapped> = plain.iter().cloned().chain(graded).collect();
-        let _ = self.0.resident.set(ResidentPages { plain: Resident::of(&plain), graded: Resident::of(&all) });
+    /// Ends it: from now on interpreters are kept between runs.
+    pub(super) fn end(&self) {
+        let mut kinds: [Vec<Mapped>; RunKind::COUNT] = Default::default();
+        for (kind, mapped) in lock(&self.0.lesson).take().unwrap_or_default() {
+            kinds[kind as usize].push(mapped);
+        }
+        let _ = self.0.hot_pages.set(kinds.map(|runs| Mutex::new(HotPages::of(&runs))));
     }
 }
 
@@ -178,7 +187,7 @@ impl InterpreterPool {
     ) -> wasmtime::Result<Self> {
         let modules: BTreeSet<&Path> = images.iter().map(|image| image.compiled.as_path()).collect();
         // One more of each module is the pristine one.
-        let slots = slots + session_slots + COMMAND_SLOTS + u32::try_from(modules.len()).unwrap_or(u32::MAX);
+        let slots = slots + MAX_IDLE + session_slots + COMMAND_SLOTS + u32::try_from(modules.len()).unwrap_or(u32::MAX);
         // Where there is more than one, some may have more memory to start with, which does not count.
         let uncounted = if modules.len() > 1 { MAX_UNCOUNTED_BYTES } else { 0 };
         let memory_bytes = usize::try_from(memory_bytes.saturating_add(uncounted)).unwrap_or(usize::MAX);
@@ -225,7 +234,9 @@ impl InterpreterPool {
         let hashes = images.iter().map(|image| image.hash.clone());
         let others = hashes.zip(loaded).skip(1).collect();
         let core = CpuScheduler::default();
-        Ok(Self { engine, default, others, live: Arc::default(), session_slots, core })
+        let no_files = SharedTree::new(packages::empty().tree(FilesQuota { bytes: 0, count: 0 }, 0));
+        let idle = IdleInterpreters::default();
+        Ok(Self { engine, default, others, live: Arc::default(), session_slots, core, idle, no_files })
     }
 
     /// Returns the image of that hash; the default one, where none is given.
@@ -278,6 +289,17 @@ impl InterpreterPool {
         Ok((store, instance))
     }
 
+    /// Makes the host's side of an interpreter that runs nothing.
+    pub(super) fn nobodys_state(&self) -> HostState {
+        let descriptors = Descriptors::new(&self.no_files, Credentials::of(User::User));
+        HostState::for_session(u64::MAX, descriptors, Clock::real())
+    }
+
+    /// Interpreters that wait for a run.
+    pub(super) fn idle(&self) -> &IdleInterpreters {
+        &self.idle
+    }
+
     /// Scheduler of this process's core.
     pub(super) fn core(&self) -> &CpuScheduler {
         &self.core
@@ -290,13 +312,12 @@ impl InterpreterPool {
     pub(super) async fn pristine<'a>(&self, image: &'a LoadedImage) -> Result<&'a Pristine, RunError> {
         let module = &*image.module;
         let make = async || {
-            let tree = SharedTree::new(packages::empty().tree(FilesQuota { bytes: 0, count: 0 }, 0));
-            let descriptors = Descriptors::new(&tree, Credentials::of(User::User));
-            let state = HostState::for_session(u64::MAX, descriptors, Clock::real());
-            let (mut store, instance) = self.instantiate(module, state, 1).await?;
-            let memory = instance.get_memory(&mut store, "memory");
-            let memory = memory.ok_or_else(|| wasmtime::Error::msg("the image has no memory"));
-            Ok(Pristine { store: Mutex::new(store), memory: memory.map_err(by_engine("reading the image"))? })
+            let (mut store, instance) = self.instantiate(module, self.nobodys_state(), 1).await?;
+            let missing = || by_engine("reading the image")(wasmtime::Error::msg("it lacks an export"));
+            let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
+            let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing)?;
+            let stack_pointer = stack_pointer.get(&mut store).i32().ok_or_else(missing)?;
+            Ok(Pristine { store: Mutex::new(store), memory, stack_pointer })
         };
         module.pristine.get_or_try_init(make).await
     }
@@ -353,9 +374,9 @@ impl LoadedModule {
             initial_memory_bytes,
             uncounted_bytes,
             pristine: OnceCell::new(),
-            resident: OnceLock::new(),
+            hot_pages: OnceLock::new(),
             lesson: Mutex::new(None),
-            small_runs: AtomicUsize::new(0),
+            interrupt_places: OnceLock::new(),
         })
     }
 
@@ -374,9 +395,29 @@ impl LoadedModule {
         self.pristine.get()
     }
 
+    /// Returns the address in a fresh interpreter at which it says where it is interrupted. The first one is asked; it is
+    /// the same in all.
+    ///
+    /// # Errors
+    /// Returns an error when the interpreter does not answer.
+    pub(super) async fn interrupt_places(
+        &self,
+        store: &mut Store<HostState>,
+        instance: wasmtime::Instance,
+    ) -> Result<u32, RunError> {
+        if let Some(address) = self.interrupt_places.get() {
+            return Ok(*address);
+        }
+        let places = instance
+            .get_typed_func::<(), u32>(&mut *store, "proofbox_interrupt_places")
+            .map_err(by_engine("making an interpreter"))?;
+        let address = places.call_async(store, ()).await.map_err(by_engine("asking an interpreter"))?;
+        Ok(*self.interrupt_places.get_or_init(|| address))
+    }
+
     /// Begins to note what runs map, unless that is known or being learnt.
     pub(super) fn begin_lesson(&self) -> Option<Lesson<'_>> {
-        if self.resident.get().is_some() {
+        if self.hot_pages.get().is_some() {
             return None;
         }
         let mut lesson = lock(&self.lesson);
@@ -386,51 +427,29 @@ impl LoadedModule {
         })
     }
 
-    fn resident(&self, kind: RunKind) -> Option<&Resident> {
-        self.resident.get().map(|pages| match kind {
-            RunKind::Plain => &pages.plain,
-            RunKind::Graded => &pages.graded,
-        })
-    }
-
-    /// Writes what is there to the pages that are to stay.
-    pub(super) fn pre_dirty(&self, store: &mut Store<HostState>, instance: wasmtime::Instance, kind: RunKind) {
-        let (Some(resident), Some(memory)) = (self.resident(kind), instance.get_memory(&mut *store, "memory")) else {
-            return;
-        };
-        let memory = memory.data_mut(store);
-        for page in &resident.predirtied_pages {
-            if let Some(byte) = memory.get_mut(page * pagemap::PAGE) {
-                *byte = std::hint::black_box(*byte);
-            }
-        }
-    }
-
-    /// Gives back what this guest has written to and others do not, for it has ended. Small runs write to next to
-    /// nothing else: only some of them are looked at. While pages are being learnt, notes those that it has mapped.
-    pub(super) fn give_back(&self, store: &mut Store<HostState>, fuel: u64, kind: RunKind) {
-        const SMALL: u64 = 2_000_000;
-        const SMALL_GRADED: u64 = 8_000_000;
-        const SMALL_RUNS: usize = 32;
-        let Some(memory) = store.data().memory else { return };
-        let Some(resident) = self.resident(kind) else {
+    /// Makes the memory of an interpreter whose run has ended equal to the image's; false, where that can't be done: the
+    /// memory has grown, or the kernel does not name its pages at once. While pages are being learnt, notes those that it
+    /// has mapped.
+    pub(super) fn reset(&self, store: &mut Store<HostState>, kind: RunKind) -> bool {
+        let Some(memory) = store.data().memory else { return false };
+        let size = memory.data_size(&*store);
+        let mapped = pagemap::scan(memory.data_ptr(&*store), size);
+        let (Ok(mapped), Some(pristine)) = (mapped, self.known_pristine()) else { return false };
+        let Some(hot_pages) = self.hot_pages.get() else {
             if IN_LESSON.try_with(|()| ()).is_ok()
                 && let Some(seen) = &mut *lock(&self.lesson)
             {
-                seen.extend(pagemap::mapped_pages(memory.data_ptr(&*store), memory.data_size(&*store)));
+                seen.push((kind, mapped));
             }
-            return;
+            return false;
         };
-        let small = match kind {
-            RunKind::Plain => SMALL,
-            RunKind::Graded => SMALL_GRADED,
-        };
-        let is_small = fuel <= small;
-        if !is_small || self.small_runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(SMALL_RUNS) {
-            resident.give_back(memory.data_mut(store));
-        } else {
-            resident.give_back_known(memory.data_mut(store));
-        }
+        pristine.with_memory(|image| {
+            let fits = image.len() == size;
+            if fits {
+                lock(&hot_pages[kind as usize]).reset(memory.data_mut(store), image, &mapped);
+            }
+            fits
+        })
     }
 }
 
@@ -438,9 +457,15 @@ impl LoadedModule {
 pub(super) struct Pristine {
     store: Mutex<Store<HostState>>,
     memory: Memory,
+    stack_pointer: i32,
 }
 
 impl Pristine {
+    /// The stack pointer that interpreters start with.
+    pub(super) fn stack_pointer(&self) -> i32 {
+        self.stack_pointer
+    }
+
     /// Calls `read` with the memory.
     pub(crate) fn with_memory<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         let store = self.store.lock().expect("no holder panics");

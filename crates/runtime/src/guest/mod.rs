@@ -48,7 +48,6 @@ pub(super) const RUNNER_FAILED: i32 = -1;
 /// Returns an error when the image can't be started from.
 pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
     let image = pool.image(None)?;
-    pool.pristine(image).await?;
     learn_pages(pool, image, None).await?;
     // Without /proc there are no checkpoints; runs need none.
     let _ = pagemap::pagemap();
@@ -73,10 +72,11 @@ async fn learn_pages(pool: &InterpreterPool, image: &LoadedImage, hash: Option<&
         Some(PythonTests::Asserts { setup: String::new(), asserts })
     };
     let observe = |tests, isolated| lesson.observe(Box::pin(run(pool, program(tests, isolated), &limits)));
-    let plain = observe(None, false).await?;
-    let mut graded = observe(asserts(), false).await?;
-    graded.extend(observe(asserts(), true).await?);
-    lesson.end(plain, graded);
+    pool.pristine(image).await?;
+    observe(None, false).await?;
+    observe(asserts(), false).await?;
+    observe(asserts(), true).await?;
+    lesson.end();
     Ok(())
 }
 
@@ -97,12 +97,16 @@ pub(super) async fn run_guest(
     let request = encoded_request(program, &role);
     // What it reports are the candidate's failures, too: they are judged when its attempts are known (`graded`).
     let grades = matches!(role, Role::Grader(..));
-    let kind = if program.tests.is_some() { RunKind::Graded } else { RunKind::Plain };
+    let kind = match role {
+        Role::Candidate(..) => RunKind::Candidate,
+        Role::Grader(..) => RunKind::Grader,
+        Role::Alone(..) if program.tests.is_some() => RunKind::InProcess,
+        Role::Alone(..) => RunKind::Plain,
+    };
     let state = state(program, limits, tree, role);
     let stopwatch = Arc::clone(&state.stopwatch);
-    let (store, instance) = pool.instantiate(&image.module, state, limits.fuel).await?;
+    let (store, instance) = pool.interpreter(&image.module, kind, state, limits.fuel).await?;
     let mut fuelled = FuelledStore::new(store, limits.fuel, [&spent.guests]);
-    image.module.pre_dirty(fuelled.store(), instance, kind);
     let start = began.elapsed();
 
     let (returned, times) =
@@ -112,8 +116,7 @@ pub(super) async fn run_guest(
     if !matches!(returned, Some(Ok(_))) {
         take_pending_output(fuelled.store(), instance).await;
     }
-    image.module.give_back(fuelled.store(), fuel, kind);
-    let state = fuelled.into_state();
+    let state = pool.end_run(&image.module, kind, (fuelled.into_store(), instance), returned.as_ref());
     // Background jobs have used some since the last command.
     let by_commands = state.shell.as_ref().map_or(0, Shell::take_fuel);
     spent.guests.fetch_add(by_commands, Ordering::Relaxed);

@@ -1,0 +1,125 @@
+//! Interpreters that wait for the next run.
+//!
+//! Making an interpreter and letting wasmtime reset its slot costs as much as a short run. So an interpreter whose run has
+//! come to an orderly end is kept: its memory is made equal to the image's ([`page_reset`](super::page_reset)), its stack
+//! pointer is what it was, and it gets a new host state. There is nothing else of it: the image has one memory, its only
+//! globals that change are the stack pointer and the counter of fuel, and nothing of it changes the table or drops a
+//! segment (`proofbox_metering::check_resettable`). The next run can't tell it from a new one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use proofbox_metering::STACK_POINTER;
+use wasmtime::{Instance, Store, Val};
+use wasmtime_wasi::I32Exit;
+
+use super::error::{RunError, by_engine};
+use super::fuel;
+use super::fuel_meter::FuelMeter;
+use super::grading::channel::Dismissed;
+use super::pool::{InterpreterPool, LoadedModule, RunKind};
+use super::state::HostState;
+
+/// Number of interpreters that wait, at most; the pool has slots for so many more.
+pub(super) const MAX_IDLE: u32 = 16;
+
+/// Interpreters that wait, the last used one last.
+#[derive(Default)]
+pub(super) struct IdleInterpreters(Mutex<Vec<Idle>>);
+
+struct Idle {
+    module: Arc<LoadedModule>,
+    kind: RunKind,
+    store: Store<HostState>,
+    instance: Instance,
+}
+
+impl IdleInterpreters {
+    fn all(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the last used one of an image; one that had a run of the same kind, where there is one.
+    fn take(&self, module: &Arc<LoadedModule>, kind: RunKind) -> Option<Idle> {
+        let mut all = self.all();
+        let of_image = |idle: &Idle| Arc::ptr_eq(&idle.module, module);
+        let found = all.iter().rposition(|idle| of_image(idle) && idle.kind == kind);
+        found.or_else(|| all.iter().rposition(of_image)).map(|index| all.remove(index))
+    }
+
+    /// Lets one wait. The one that has waited longest goes, where there are too many.
+    fn put(&self, idle: Idle) {
+        let mut all = self.all();
+        let too_many = all.len() >= MAX_IDLE as usize;
+        let oldest = too_many.then(|| all.remove(0));
+        all.push(idle);
+        drop(all);
+        drop(oldest);
+    }
+}
+
+impl InterpreterPool {
+    /// An interpreter for a run, as [`Self::instantiate`] makes them: one that waits, or a new one.
+    ///
+    /// # Errors
+    /// Returns an error when there is none to be had.
+    pub(super) async fn interpreter(
+        &self,
+        module: &Arc<LoadedModule>,
+        kind: RunKind,
+        mut state: HostState,
+        fuel: u64,
+    ) -> Result<(Store<HostState>, Instance), RunError> {
+        let (Some(idle), Some(pristine)) = (self.idle().take(module, kind), module.known_pristine()) else {
+            return self.instantiate(module, state, fuel).await;
+        };
+        let Idle { mut store, instance, .. } = idle;
+        state.limiter.leave_uncounted(module.uncounted_bytes());
+        state.fuel = FuelMeter::new(fuel);
+        *store.data_mut() = state;
+        let missing = || wasmtime::Error::msg("the image has no stack pointer");
+        let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing);
+        stack_pointer
+            .and_then(|global| global.set(&mut store, Val::I32(pristine.stack_pointer())))
+            .and_then(|()| fuel::connect(&mut store, instance))
+            .map_err(by_engine("beginning a run"))?;
+        Ok((store, instance))
+    }
+
+    /// Ends a run, and returns the host's side of it. `returned` is how its code has ended; none, where it was cut off.
+    pub(super) fn end_run(
+        &self,
+        module: &Arc<LoadedModule>,
+        kind: RunKind,
+        (mut store, instance): (Store<HostState>, Instance),
+        returned: Option<&wasmtime::Result<i32>>,
+    ) -> HostState {
+        if !(module.reset(&mut store, kind) && returned.is_some_and(is_orderly)) {
+            return store.into_data();
+        }
+        let memory = store.data().memory;
+        let state = std::mem::replace(store.data_mut(), HostState { memory, ..self.nobodys_state() });
+        self.idle().put(Idle { module: Arc::clone(module), kind, store, instance });
+        state
+    }
+
+    /// Returns the number of bytes in the memories of waiting interpreters that are not what the image has, for tests:
+    /// it must be none. And how many interpreters wait.
+    #[doc(hidden)]
+    pub fn altered_bytes_of_idle(&self) -> (usize, usize) {
+        let all = self.idle().all();
+        let altered = all.iter().filter_map(|idle| {
+            let memory = idle.store.data().memory?.data(&idle.store);
+            let pristine = idle.module.known_pristine()?;
+            Some(pristine.with_memory(|image| memory.iter().zip(image).filter(|(own, image)| own != image).count()))
+        });
+        (altered.sum(), all.len())
+    }
+}
+
+/// Returns whether a guest's code has come to an end that it chose: an interpreter in which it trapped is not kept.
+fn is_orderly(returned: &wasmtime::Result<i32>) -> bool {
+    match returned {
+        Ok(_) => true,
+        Err(error) => error.downcast_ref::<I32Exit>().is_some() || error.downcast_ref::<Dismissed>().is_some(),
+    }
+}
