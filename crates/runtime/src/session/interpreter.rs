@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use proofbox_metering::STACK_POINTER;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::{Global, Instance, Memory, Store, TypedFunc, Val};
 
@@ -77,6 +78,8 @@ pub(super) struct Interpreter {
     pub(super) new_env: Vec<(String, String)>,
     /// Number of pages of its own when they were last compared with the image's.
     compared_pages: usize,
+    /// Pages of its own, while they are known: nothing has run since they were looked at.
+    known_own: Option<Vec<Range<usize>>>,
     _live: LiveCount,
     /// Permit of a persistent interpreter.
     _place: OwnedSemaphorePermit,
@@ -102,14 +105,11 @@ impl Interpreter {
         let missing =
             || RunError::Engine { what: "making an interpreter", reason: "the image lacks an export".to_owned() };
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
-        let stack_pointer = instance.get_global(&mut store, "__stack_pointer").ok_or_else(missing)?;
+        let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing)?;
         let buffer =
             instance.get_typed_func(&mut store, "proofbox_buffer").map_err(by_engine("making an interpreter"))?;
         let run = instance.get_typed_func(&mut store, "proofbox_run").map_err(by_engine("making an interpreter"))?;
-        let places = instance
-            .get_typed_func::<(), u32>(&mut store, "proofbox_interrupt_places")
-            .map_err(by_engine("making an interpreter"))?;
-        let address = places.call_async(&mut store, ()).await.map_err(by_engine("asking an interpreter"))?;
+        let address = image.module.interrupt_places(&mut store, instance).await?;
         let places = SignalWords::read(memory.data(&store), address).ok_or_else(missing)?;
         let size = memory.data_size(&store);
         store.data_mut().memory = Some(memory);
@@ -126,6 +126,7 @@ impl Interpreter {
             started: false,
             new_env: Vec::new(),
             compared_pages: 0,
+            known_own: None,
             _live: live,
             _place: place,
         })
@@ -134,6 +135,7 @@ impl Interpreter {
     /// Carries out one request. Not to be dropped before its end: interrupt it instead.
     pub(super) async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
         let CallWith { interrupt, sink, run_script } = with;
+        self.known_own = None;
         let output_stream = sink.map(|sink| Arc::new(OutputStream::new(sink, limits.output_bytes)));
         let granted = limits.fuel.saturating_add(GRACE_FUEL);
         let stopwatch = Arc::new(Stopwatch::default());
@@ -270,8 +272,13 @@ impl Interpreter {
     /// # Errors
     /// Returns an error when the kernel does not tell.
     pub(super) fn own_pages(&self) -> std::io::Result<Vec<Range<usize>>> {
-        let mapped = pagemap::mapped_pages(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store))?;
-        Ok(mapped.own)
+        match &self.known_own {
+            Some(own) => Ok(own.clone()),
+            None => {
+                let memory = (self.memory.data_ptr(&self.store), self.memory.data_size(&self.store));
+                Ok(pagemap::mapped_pages(memory.0, memory.1)?.own)
+            }
+        }
     }
 
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
@@ -281,9 +288,10 @@ impl Interpreter {
         let Ok(own) = self.own_pages() else { return };
         let count: usize = own.iter().map(ExactSizeIterator::len).sum();
         if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 2) {
+            self.known_own = Some(own);
             return;
         }
-        let all: Vec<usize> = own.into_iter().flatten().collect();
+        let all: Vec<usize> = own.iter().cloned().flatten().collect();
         let mut unchanged: Vec<Range<usize>> = Vec::new();
         for some in all.chunks(pagemap::PAGES_AT_ONCE) {
             pristine.with_memory(|image| {
@@ -304,9 +312,10 @@ impl Interpreter {
         }
         self.compared_pages = count - unchanged.iter().map(ExactSizeIterator::len).sum::<usize>();
         let memory = self.memory.data_mut(&mut self.store);
-        for pages in unchanged {
-            page_reset::release(memory, pages);
+        for pages in &unchanged {
+            page_reset::release(memory, pages.clone());
         }
+        self.known_own = Some(page_reset::without(&own, &unchanged));
     }
 
     /// Returns how long the monotonic clock has run.
@@ -334,6 +343,7 @@ impl Interpreter {
         stack_pointer: i32,
         pages: impl Iterator<Item = (usize, &'a [u8])>,
     ) -> Result<(), RunError> {
+        self.known_own = None;
         let size = self.memory.data_size(&self.store);
         let wasm_pages = (memory_bytes.saturating_sub(size) as u64).div_ceil(65_536);
         if wasm_pages > 0 {
