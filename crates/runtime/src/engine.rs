@@ -6,7 +6,7 @@ const MIB: usize = 1 << 20;
 
 /// Stack for compiled code. Python counts its own recursion (`c_recursion_limit` in the recipe) and stops well
 /// before this is used up, so that deep recursion is a RecursionError and not a trap (`tests/it/recursion.rs`).
-const WASM_STACK: usize = 64 * MIB;
+pub(crate) const WASM_STACK: usize = 64 * MIB;
 
 /// Stack for host functions on top of the guest's frames, in bytes.
 const HOST_STACK: usize = MIB;
@@ -44,7 +44,7 @@ fn config() -> Config {
     config.async_stack_size(WASM_STACK + HOST_STACK);
     // Only component-model features need it; off, it takes its share out of every start.
     config.concurrency_support(false);
-    // A guest's stack is never shown to another guest, not even through a bug.
+    // The stack of an interpreter that is dropped is never shown to another, not even through a bug.
     config.async_stack_zeroing(true);
     // Frames of the interpreter tell nobody anything, and collecting them is slow.
     config.wasm_backtrace_max_frames(None);

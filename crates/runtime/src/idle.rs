@@ -5,22 +5,31 @@
 //! pointer is what it was, and it gets a new host state. There is nothing else of it: the image has one memory, its only
 //! globals that change are the stack pointer and the counter of fuel, and nothing of it changes the table or drops a
 //! segment (`proofbox_metering::check_resettable`). The next run can't tell it from a new one.
+//!
+//! wasmtime keeps the stack on which its code runs, too, of which that can see nothing. An interpreter whose stack has grown
+//! is dropped, and the stack with it, which wasmtime clears.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use proofbox_metering::STACK_POINTER;
 use wasmtime::{Instance, Store, Val};
 use wasmtime_wasi::I32Exit;
 
+use super::engine::WASM_STACK;
 use super::error::{RunError, by_engine};
 use super::fuel;
 use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
+use super::pagemap::{self, PAGE};
 use super::pool::{InterpreterPool, LoadedModule, RunKind};
-use super::state::HostState;
+use super::state::{HostState, StackAddress};
 
 /// Number of interpreters that wait, at most; the pool has slots for so many more.
 pub(super) const MAX_IDLE: u32 = 16;
+
+/// Number of pages of an interpreter's stack that stay mapped while it waits.
+const MAX_STACK_PAGES: usize = 24;
 
 /// Interpreters that wait, the last used one last.
 #[derive(Default)]
@@ -75,6 +84,7 @@ impl InterpreterPool {
         let Idle { mut store, instance, .. } = idle;
         state.limiter.leave_uncounted(module.uncounted_bytes());
         state.fuel = FuelMeter::new(fuel);
+        state.stack = store.data().stack;
         *store.data_mut() = state;
         let missing = || wasmtime::Error::msg("the image has no stack pointer");
         let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing);
@@ -93,11 +103,12 @@ impl InterpreterPool {
         (mut store, instance): (Store<HostState>, Instance),
         returned: Option<&wasmtime::Result<i32>>,
     ) -> HostState {
-        if !(module.reset(&mut store, kind) && returned.is_some_and(is_orderly)) {
+        let is_kept = returned.is_some_and(is_orderly) && has_small_stack(&mut store, instance);
+        if !(module.reset(&mut store, kind) && is_kept) {
             return store.into_data();
         }
-        let memory = store.data().memory;
-        let state = std::mem::replace(store.data_mut(), HostState { memory, ..self.nobodys_state() });
+        let HostState { memory, stack, .. } = *store.data();
+        let state = std::mem::replace(store.data_mut(), HostState { memory, stack, ..self.nobodys_state() });
         self.idle().put(Idle { module: Arc::clone(module), kind, store, instance });
         state
     }
@@ -114,6 +125,26 @@ impl InterpreterPool {
         });
         (altered.sum(), all.len())
     }
+}
+
+/// Returns whether the stack on which code of an instance has run is no larger than that of an ordinary run. To find the
+/// stack, code is begun once and dropped: the memory must be reset afterwards.
+fn has_small_stack(store: &mut Store<HostState>, instance: Instance) -> bool {
+    // Enough for a first pause, at which the call waits.
+    const FUEL: u64 = 1000;
+    if !matches!(store.data().stack, StackAddress::Near(_)) {
+        store.data_mut().stack = StackAddress::Wanted;
+        let Ok(run) = instance.get_typed_func::<u32, i32>(&mut *store, "proofbox_run") else { return false };
+        let Ok(()) = fuel::grant_in_slices(&mut *store, FUEL, 1) else { return false };
+        if run.call_async(&mut *store, 0).now_or_never().is_some() {
+            return false;
+        }
+    }
+    let StackAddress::Near(end) = store.data().stack else { return false };
+    // wasmtime's stacks are larger by what host functions may need, so that all of this is the stack.
+    let Some(start) = end.checked_sub(WASM_STACK) else { return false };
+    let pages = pagemap::scan(std::ptr::without_provenance(start.next_multiple_of(PAGE)), WASM_STACK);
+    pages.is_ok_and(|mapped| mapped.own.iter().map(ExactSizeIterator::len).sum::<usize>() <= MAX_STACK_PAGES)
 }
 
 /// Returns whether a guest's code has come to an end that it chose: an interpreter in which it trapped is not kept.

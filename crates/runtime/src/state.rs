@@ -26,10 +26,22 @@ use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 /// either.
 const FLOOD_FACTOR: u64 = 64;
 
+/// Location of the stack on which a guest's code runs, which wasmtime does not tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StackAddress {
+    /// Nobody has asked for it.
+    Unknown,
+    /// The next pause is to note it.
+    Wanted,
+    /// Address near its upper end.
+    Near(usize),
+}
+
 /// The host's side of one guest.
 pub(crate) struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
+    pub(super) stack: StackAddress,
     pub(super) limiter: MemoryLimiter,
     pub(super) clock: Clock,
     pub(super) stopwatch: Arc<Stopwatch>,
@@ -168,6 +180,7 @@ impl HostState {
         Self {
             wasi: wasi(),
             memory: None,
+            stack: StackAddress::Unknown,
             limiter: MemoryLimiter::new(memory_bytes),
             clock,
             stopwatch: Arc::new(Stopwatch::default()),
