@@ -50,7 +50,7 @@ REPLIES = {
     "chdir": None,
     "argv": None,
     "output": None,  # what the tests have put in the place of `sys.stdout` or `sys.stderr`
-    "contexts": None,  # how numpy treats errors, and the decimal context
+    "settings": None,  # of decimal and numpy, and others that both sides have (settings.py)
     "recursion": None,
     "dialect": None,  # of csv
     "place": None,  # the task of the tests that asks from now on
@@ -259,6 +259,7 @@ SERVED = {
     "pickle": "the same: the tests keep the pickle, and tell its number",
     "unpickle": "a number that was told so: another object, made of that pickle",
     "weakly": "a method of an object: a weak reference to it, which only gives that method",
+    "is": "a class whose metaclass decides what is an instance or subclass of it (`abc.ABC.register`)",
     "signature": "names and kinds of parameters, annotations that are types; defaults that say nothing of what is expected",
     "spawn": "an awaitable: starts it",
     "cancel": "an awaitable that it has started, and that what awaited it does not await any more",
@@ -268,6 +269,9 @@ SERVED = {
     "rest": "lets the tests' threads go on while it waits",
     "altered": "what the tests look at in their own interpreter has been altered in the candidate's",
     "loggers": "levels, switches and handlers of loggers that it has changed",
+    "settings": "settings that it has altered, by their names (settings.py)",
+    "filters": "filters of warnings that it has added, or left",
+    "registered": "what it has registered with the library, by REGISTERED of settings.py",
     "state": "what it has altered of the states that the tests look at (states.py)",
     "surroundings": "environment and working directory, once the candidate has changed them",
     "seeded": "a seed that the candidate has set, while the tests call a function of its with `seed` in its name",

@@ -22,6 +22,7 @@ import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_released as released
 import _proofbox_report as report
+import _proofbox_settings as settings
 import _proofbox_side as side
 import _proofbox_states as states
 import _proofbox_threads as threads
@@ -317,19 +318,9 @@ def _rebase():
         side.state.watch.rebase()
 
 
-def _contexts(errors, context):
-    """Sets numpy's treatment of errors and the decimal context as the tests have them."""
-    import decimal
-
-    import numpy
-
-    numpy.seterr(**errors)
-    own = decimal.getcontext()
-    *settings, traps = context
-    for name, value in zip(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"), settings):
-        setattr(own, name, value)
-    for trap in own.traps:
-        own.traps[trap] = trap.__name__ in traps
+def _settings(values, begins=False):
+    """Sets what the tests have set, or begins to tell of such."""
+    settings.take(values, begins)
     _rebase()
 
 
@@ -375,6 +366,10 @@ def _watch(what):
         _keep_arguments()
     if "printing" in what:
         _watch_printing(state)
+    if "filters" in what:
+        settings.watch_filters()
+    if "registries" in what:
+        settings.watch_registries()
     looked_at = [name for name in what if name in states.STATES]
     if looked_at:
         state.watch = states.Watch(looked_at)
@@ -397,11 +392,14 @@ def _keep_arguments():
 
 
 def _watch_state(state, names):
-    """Tells of changes to this interpreter with the reply to the request that made them."""
+    """Tells of changes to this interpreter with the next message."""
     # What it has registered while it was loaded is told, too.
     known = {name: _STATE[name]() if name != "dialects" else None for name in names}
+    before_names = state.before_message
 
-    def before_reply():
+    def tell_state():
+        if before_names:
+            before_names()
         for name, before in known.items():
             present = _STATE[name]()
             if present != before:
@@ -409,7 +407,7 @@ def _watch_state(state, names):
                 state.ask(name, *present) if name in _TOLD else state.ask("altered", name)
 
     if names:
-        state.before_reply = before_reply
+        state.before_message = tell_state
     if state.watch is not None:
         before = state.before_message
 
@@ -562,7 +560,7 @@ OPERATIONS = {
     "chdir": os.chdir,
     "argv": _argv,
     "output": _output,
-    "contexts": _contexts,
+    "settings": _settings,
     "recursion": sys.setrecursionlimit,
     "dialect": _dialect,
     "watch": _watch,

@@ -130,6 +130,13 @@ def note_class(proxy_type):
         _answer_for_classes()
 
 
+def note_registered(proxy_type, abstract):
+    """Lets a class of the candidate be one of an abstract class of the library that it is registered with, where the tests ask."""
+    type.__setattr__(proxy_type, "_proofbox_library", proxy_type._proofbox_library | {base for base in abstract.__mro__ if base is not object})
+    if builtins.issubclass is _issubclass:
+        _answer_for_classes()
+
+
 def _answer_for_classes():
     _replace_builtins(issubclass=_issubclass_too, isinstance=_isinstance_too)
 

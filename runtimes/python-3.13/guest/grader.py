@@ -28,6 +28,7 @@ import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_released as released
 import _proofbox_served as served
+import _proofbox_settings as settings
 import _proofbox_side as side
 import _proofbox_states as states
 import _proofbox_theirs as theirs
@@ -62,7 +63,8 @@ class Candidate:
     entry_point = None  # a builtin's name that is the snippet's function all the same
     builtins = None  # as they were, if the tests speak of them
     assigned = None  # attributes of the library that the tests assign to (assignments.py)
-    contexts = None  # as the candidate has them, if the tests speak of them
+    settings = None  # those that both sides have, if a text alters them (settings.py)
+    filters = None  # of warnings, that the candidate has added
     tells_signatures = False  # whether the candidate gets constant defaults of the tests' functions that are not decorated
     lent_objects = None  # objects of the tests, where the snippet speaks of weak references
     rebound = frozenset()  # globals that functions of the snippet bind
@@ -152,6 +154,8 @@ class Candidate:
             for name, settings in self.told_dialects.items():
                 if settings is not None:
                     ask("dialect", name, settings)
+            if self.settings is not None:
+                ask("settings", self.settings.first, True)
             if self.lent:
                 ask("lend", dict(self.lent))
             for request in self.in_force:
@@ -236,8 +240,11 @@ class Candidate:
         self.arguments = None
         self.input = self.own_input
         self.outputs.forget()
-        if self.contexts is not None:
-            self.contexts = ()
+        if self.settings is not None:
+            self.settings.forget()
+        if self.filters is not None:
+            self.filters.take(0, [])
+            self.filters.levels.clear()
 
     def watch(self, text):
         """Has the candidate's warnings and log records told if the tests speak of such; and it the signatures of their functions."""
@@ -280,10 +287,31 @@ class Candidate:
             self.loggers = self.loggers_at_first = states.loggers(proxies.is_remote)
         if "builtins" in found:
             self.builtins = dict(vars(builtins))
-        if not found.isdisjoint(_CONTEXTS):
-            self.contexts = _contexts()
         if "recursionlimit" in found:
             _carry_recursion_limit()
+
+    def watch_snippet(self, text, code):
+        """Has what the snippet alters of its interpreter altered here, too, if it says so."""
+        more = []
+        if names := settings.named(text, code):
+            if "surroundings" in self.watched:
+                names = [name for name in names if name not in settings.OF_CANDIDATE]
+            self.settings = settings.Shared(names)
+            self.settings.begin()
+        if "warnings" in self.watched and (b"filter" in code or b"resetwarnings" in code):
+            self.filters = settings.Filters()
+            more.append("filters")
+        if settings.registers(code):
+            more.append("registries")
+        if b"sys.path" in code and "sys.path" not in self.watched and ("find_spec" in text or "import_module" in text):
+            more.append("sys.path")
+            self.looked_at["sys.path"] = None
+        if b"seed(" in code and (drawn := states.drawn_from(text)):
+            followed = self.followed.names if self.followed is not None else []
+            more += [name for name in drawn if name not in followed]
+            self.followed = states.Followed([*followed, *(name for name in drawn if name not in followed)])
+        if more:
+            self.watched = [*self.watched, *more]
 
     def fetch(self, name):
         """Returns what the snippet calls by that name."""
@@ -558,8 +586,8 @@ _LOOKED_AT_LATER = {
 }
 # ... and what can't be.
 _OF_ONE_INTERPRETER = (
-    "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile", "getcontext(",
-    "setcontext(", "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
+    "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile",
+    "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
     "sys.monitoring", " in sys.modules", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
 )  # fmt: skip
 # An entry of `sys.modules` that is none of the candidate's.
@@ -585,25 +613,13 @@ _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
 # Requests that alternate with others, and those whose answer is an object's.
 _OF_TASKS = frozenset({"turn", "spawn", "cancel"})
 _OF_OBJECTS = frozenset({"call", "get", "index", "special", "global"})
-_CONTEXTS = ("localcontext(", "errstate(", "seterr(")
 _WATCHED_WORDS = tuple(word for words in _WATCHED.values() for word in words)
 _LATER_WORDS = tuple(word for words in _LOOKED_AT_LATER.values() for word in words)
-_ALL_WORDS = (*_CONTEXTS, *_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
+_ALL_WORDS = (*_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
 # A text without these has none of those.
-_LOOKED_AT = (*_CONTEXTS, *(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, *_SOCKET_WORDS, "sys.path", "builtins")
+_LOOKED_AT = (*(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, *_SOCKET_WORDS, "sys.path", "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
-
-
-def _contexts():
-    """Returns numpy's treatment of errors, and decimal's precision, rounding, bounds and traps."""
-    import decimal
-
-    import numpy
-
-    context = decimal.getcontext()
-    traps = [trap.__name__ for trap, is_set in context.traps.items() if is_set]
-    return numpy.geterr(), (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, traps)
 
 
 # Requests that leave an honest object as it is, so that it has as many items after them as before.
@@ -633,9 +649,8 @@ def _tell_of_changes(candidate):
         candidate.input = sys.stdin
         if sys.stdin is not candidate.own_input:
             bridge.converse(("patch", "sys", (), "stdin", sys.stdin))
-    if candidate.contexts is not None and candidate.contexts != (now := _contexts()):
-        candidate.contexts = now
-        bridge.converse(("contexts", *now))
+    if candidate.settings is not None:
+        candidate.settings.tell()
 
 
 def _at_border(error, request):

@@ -45,7 +45,10 @@ def text(name):
 
     def method(self, *args):
         try:
-            return proxies.special(self, name, *args)
+            shown = proxies.special(self, name, *args)
+            if side.state.grader and name != "__repr__" and not proxies.is_named(self) and border.asked_by(1) == "tests":
+                side.signal("text_by_candidate")
+            return shown
         except Exception:
             if side.state.grader:
                 side.signal("text_raises")
@@ -110,7 +113,10 @@ def arithmetic(name, base=None):
         result = proxies.special(self, name, other, *rest)
         if result is not NotImplemented:
             side.signal("operator_of_the_candidate")
-            if base is None or not _is_result_of(base, name, self, other, rest, result):
+            if name in _ADDING and self._proofbox_made and base in side.VALUE_TYPES and type(result) is type(self):
+                # `Vector(1, 2) * 3`, where a vector is a tuple: what the tests have made themselves.
+                _mark_made(result, self)
+            elif base is None or not _is_result_of(base, name, self, other, rest, result):
                 if type(other) in _TELLING_NOTHING and not self._proofbox_tainted:
                     _check_object(result, name)
                 elif name[2] != "i" or result is not self:

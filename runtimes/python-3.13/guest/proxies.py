@@ -195,6 +195,8 @@ class ProxyType(type):
     def __new__(mcls, name, bases, namespace, **kwargs):
         if side.state.inexpressible:
             side.state.inexpressible("a class of the tests derives from one of the candidate")
+        else:
+            side.state.pending.append(("derived", 0, None))
         raise TypeError("a class can't derive from one of another interpreter (grading: isolated)")
 
     def __call__(cls, *args, **kwargs):
@@ -347,7 +349,8 @@ def _is_checked(cls, what, value):
     """Returns what the metaclass of a candidate's class says is an instance or subclass of it (`abc.ABC.register`, a
     protocol)."""
     if not side.state.grader:
-        return False
+        # An abstract class of the tests knows what it has registered; what it gets by its bases shows here.
+        return "checks" in cls._proofbox_specials and border.asked_by(2) == "tests" and side.state.ask("is", remote_id(cls), what, value)
     asker = 2
     if sys._getframe(2).f_globals.get("__name__") == "_proofbox_class_checks":
         # What stands for `isinstance`.
@@ -778,7 +781,8 @@ def names_of_attributes(self):
 
 
 def class_of(self):
-    return type(self)._proofbox_real or type(self)
+    # A mock of the tests is of the class that it stands for.
+    return self._proofbox_spec or type(self)._proofbox_real or type(self)
 
 
 def text_of_exception(self):

@@ -50,7 +50,7 @@ for _name, _method in _METHODS.items():
     _method.__name__ = _name
 
 # What is noted of a handle, until it is.
-_STATE = {"_proofbox_stands": None, "_proofbox_tainted": False, "_proofbox_made": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None, "_proofbox_prints": None}
+_STATE = {"_proofbox_stands": None, "_proofbox_spec": None, "_proofbox_tainted": False, "_proofbox_made": False, "_proofbox_ends_loop": False, "_proofbox_given": False, "_proofbox_counted": None, "_proofbox_thrown": None, "_proofbox_prints": None}
 _COMMON = _STATE | {
     "__getattr__": proxies.get_attribute, "__setattr__": proxies.set_attribute, "__delattr__": proxies.delete_attribute, "__dir__": proxies.names_of_attributes,
     "__class__": property(proxies.class_of),

@@ -43,6 +43,7 @@ import _proofbox_program as program
 import _proofbox_released as released
 import _proofbox_report as report
 import _proofbox_session as session
+import _proofbox_settings as settings
 import _proofbox_side as side
 import _proofbox_test_kinds as test_kinds
 import _proofbox_tests as tests
@@ -188,6 +189,8 @@ def run(request):
         cases.plan(plan.names)
     if "report_use" in request:
         _proofbox.post(("started",))
+    if role == "candidate" and settings.registers(request["code"]):
+        settings.record(request["code"])
     exit_code = _snippet(request, main)
     if exit_code is None and role == "candidate":
         candidate.serve(main)
@@ -221,7 +224,8 @@ def _grade(request):
     class_checks.watch(text)
     carried.watch(text)
     released.watch(text, request["code"])
-    if b"weakref" in request["code"]:
+    other.watch_snippet(text, request["code"])
+    if b"weakref" in request["code"] or "weakref" in text:
         other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
     if b"global" in request["code"]:
         other.rebound = grader.declared_globals(request["code"].decode("utf-8", "replace"))

@@ -29,6 +29,7 @@ import _proofbox_operators as operators
 import _proofbox_origins as origins
 import _proofbox_proxies as proxies
 import _proofbox_report as report
+import _proofbox_settings as settings
 import _proofbox_side as side
 import _proofbox_states as states
 import _proofbox_theirs as theirs
@@ -387,6 +388,14 @@ def _check_unaltered(cls, known):
             side.refuse("altered_the_tests", f"an attribute of class {cls.__name__} of the tests can't be set")
 
 
+def _is(number, what, value):
+    """Asks a class of the tests as `isinstance` and `issubclass` do."""
+    cls = _object(number)
+    if not isinstance(cls, type) or what not in ("instance", "subclass") or what == "subclass" and not isinstance(value, type):
+        side.refuse("protocol_violation", "no question that is asked of a class")
+    return isinstance(value, cls) if what == "instance" else issubclass(value, cls)
+
+
 # Methods by which containers, files and trees are altered.
 _ALTERING_METHODS = operators.MUTATORS | {"write", "writelines", "truncate", "set"}
 
@@ -512,11 +521,14 @@ def _logged(told, error, trace):
 
 def _altered(what):
     """The candidate has altered what the tests look at here: they can't see it."""
-    word = side.state.candidate.looked_at.get(what) if type(what) is str else None
-    if word is None:
+    if type(what) is not str or what not in side.state.candidate.looked_at:
         side.refuse("protocol_violation", "a change that nobody has asked for")
+    word = side.state.candidate.looked_at[what]
     # That it has altered it is the candidate's to decide, and brings about no other grading.
     side.signal("altered_interpreter")
+    if word is None:
+        # The tests do not look at it, but may feel it.
+        return
     grader.fail_case(f"the candidate has altered what {word} shows in its interpreter")
 
 
@@ -525,6 +537,26 @@ def _state(name, told):
     followed = side.state.candidate.followed
     if type(name) is not str or followed is None or not followed.take(name, told):
         side.refuse("protocol_violation", "a state that nobody looks at")
+
+
+def _settings(told):
+    """Takes settings that the candidate has altered."""
+    shared = side.state.candidate.settings
+    if shared is None or not shared.take(told):
+        side.refuse("protocol_violation", "settings that are none")
+
+
+def _filters(level, told):
+    """Takes filters of warnings that the candidate has added."""
+    filters = side.state.candidate.filters
+    if filters is None or not filters.take(level, told):
+        side.refuse("protocol_violation", "filters that are none")
+
+
+def _registered(what, args):
+    """Registers what the candidate has registered with the library."""
+    if "registries" not in side.state.candidate.watched or not settings.take_registered(what, args):
+        side.refuse("protocol_violation", "an entry of a registry that is none")
 
 
 def _surroundings(environment, directory, limit):
@@ -621,6 +653,7 @@ _OPERATIONS = {
     "pickle": _pickle,
     "unpickle": _unpickle,
     "weakly": _weakly,
+    "is": _is,
     "signature": lambda number: faces.signature_of(_object(number)),
     "spawn": _spawn,
     "cancel": _cancel,
@@ -630,6 +663,9 @@ _OPERATIONS = {
     "altered": _altered,
     "stirred": lambda: side.state.candidate.places.stirred(),
     "rest": _rest_here,
+    "settings": _settings,
+    "filters": _filters,
+    "registered": _registered,
     "state": _state,
     "surroundings": _surroundings,
     "seeded": _seeded,

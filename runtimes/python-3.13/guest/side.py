@@ -23,7 +23,7 @@ class State:
         "on_mocks", "measured", "changes", "copies", "copied", "shared", "link", "open", "unequal", "read", "calls", "theirs", "make_handles",
         "altering", "tells_seeds", "pickled", "before_message", "printing", "lent", "replied", "seen", "touched", "made", "makers",
         "watch", "loggers",
-        "stand_ins", "has_stand_ins", "cut_names", "altered_now", "calls_served",
+        "stand_ins", "has_stand_ins", "cut_names", "altered_now", "calls_served", "settings",
     )  # fmt: skip
 
     def __init__(self):

@@ -4,14 +4,17 @@ Which of these states are looked at at all, the text of the tests says; the cand
 each request. What can be said is then so in G, too: handlers of signals, hooks, draws of a generator, simple settings. Of the
 others, the open case has not passed if they are altered at its end."""
 
+import os
 import re
 import sys
+import zlib
 
 import _proofbox_proxies as proxies
 import _proofbox_side as side
 
 # How many words a generator may have drawn in one request, to be followed.
 _MAX_DRAWN = 100_000
+_NUMBERS = (1 << 60) - 1
 
 
 def _module(name):
@@ -32,7 +35,7 @@ def _numpy_state():
 
 
 def drawn(before, after):
-    """Returns how many words were drawn between two states of a Mersenne Twister, or None if it was set."""
+    """Returns how many words were drawn between two states of a Mersenne Twister; if it was set, a negative number for the state."""
     import _random
 
     at, there = before[-1], after[-1]
@@ -48,7 +51,7 @@ def drawn(before, after):
             return count + there
         twister.getrandbits(32 * (size - 1))
         count += size
-    return None
+    return -1 - (hash(after) & _NUMBERS)
 
 
 def _tempered(word):
@@ -59,20 +62,29 @@ def _tempered(word):
     return word ^ word >> 18
 
 
+# Of this interpreter alone: what a seed of the candidate's makes of the tests' draws is the same for the same seed, and not to
+# be foretold.
+_secret = []
+
+
+def _seed_for(number):
+    if not _secret:
+        _secret.append(os.urandom(16).hex())
+    return f"{_secret[0]} {number}"
+
+
 def _advance_random(count):
     generator = _module("random")._inst
-    if count is None:
-        # Seeded by the candidate: not to be foretold here.
-        state = generator.getstate()
-        type(generator).seed(generator, f"another than {state[1][-1]} {state[1][0]}")
+    if count < 0:
+        type(generator).seed(generator, _seed_for(count))
     elif count:
         generator.getrandbits(32 * count)
 
 
 def _advance_numpy(count):
     generator = _module("numpy.random").mtrand._rand
-    if count is None:
-        generator.seed(int(generator.get_state(legacy=False)["state"]["key"][0]) ^ 0x5BD1E995)
+    if count < 0:
+        generator.seed(zlib.crc32(_seed_for(count).encode()))
     elif count:
         generator.bytes(4 * count)
 
@@ -225,7 +237,6 @@ def _raise_flags(names):
 SETTINGS = {
     "field_size_limit": (lambda: _module("csv").field_size_limit(), lambda value: _module("csv").field_size_limit(value)),
     "defaulttimeout": (lambda: _module("socket").getdefaulttimeout(), lambda value: _module("socket").setdefaulttimeout(value)),
-    "int_max_str_digits": (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     "switchinterval": (sys.getswitchinterval, sys.setswitchinterval),
     "collector": (lambda: _module("gc").isenabled(), lambda value: _module("gc").enable() if value else _module("gc").disable()),
 }
@@ -242,8 +253,6 @@ def _attribute(module, name):
 
 ALTERED = {
     "warnings.filters": lambda: [*_module("warnings").filters],
-    "numpy.geterr": lambda: _module("numpy").geterr(),
-    "numpy.get_printoptions": lambda: repr(_module("numpy").get_printoptions()),
     "locale": lambda: _module("locale").setlocale(_module("locale").LC_ALL),
     "event_loop_policy": _policy,
     "sys.stdout": _attribute("sys", "stdout"),
@@ -264,10 +273,10 @@ STATES = frozenset({*GENERATORS, *HANDLERS, *SETTINGS, *ALTERED, "decimal flags"
 _WORDS = {
     "getsignal": "signals", "raise_signal": "signals", "signal.signal(": "signals", "os.kill(": "signals",
     "excepthook": "hooks", "displayhook": "hooks", "unraisablehook": "hooks",
-    "field_size_limit": "field_size_limit", "defaulttimeout": "defaulttimeout", "int_max_str_digits": "int_max_str_digits",
+    "field_size_limit": "field_size_limit", "defaulttimeout": "defaulttimeout",
     "switchinterval": "switchinterval", "gc.isenabled": "collector",
     ".flags[": "decimal flags", "clear_flags": "decimal flags",
-    "warnings.filters": "warnings.filters", "geterr(": "numpy.geterr", "get_printoptions": "numpy.get_printoptions",
+    "warnings.filters": "warnings.filters",
     "getlocale": "locale", "localeconv": "locale", "event_loop_policy": "event_loop_policy",
     "= sys.stdout": "sys.stdout", "is sys.stdout": "sys.stdout", "(sys.stdout,": "sys.stdout",
     "= sys.stderr": "sys.stderr", "is sys.stderr": "sys.stderr", "(sys.stderr,": "sys.stderr",
@@ -279,8 +288,8 @@ _WORDS = {
 }  # fmt: skip
 # A text without these has none of those.
 _HINTS = (
-    "sys.", "signal", "hook", "limit", "timeout", "isenabled", "flags", "filters", "err(", "options", "locale", "policy", "builtins", "tzname", "timezone",
-    "seed(", "getLevelName", "tempdir", "kill(", "max_str_digits", "interval",
+    "sys.", "signal", "hook", "limit", "timeout", "isenabled", "flags", "filters", "locale", "policy", "builtins", "tzname", "timezone",
+    "seed(", "getLevelName", "tempdir", "kill(", "interval",
 )  # fmt: skip
 assert all(any(map(word.__contains__, _HINTS)) for word in _WORDS)
 _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
@@ -298,6 +307,17 @@ def looked_at(text):
         found |= {"random": None} if "random" in text else {}
         found |= {"numpy.random": None} if "np.random" in text or "numpy" in text else {}
     return list(found)
+
+
+_DRAWS = {
+    "random": re.compile(r"(?<!np\.)(?<!numpy\.)\brandom\.(?:random|randint|randrange|choice|choices|shuffle|sample|uniform|gauss|getrandbits)\(|\bfrom random import\b"),
+    "numpy.random": re.compile(r"\b(?:np|numpy)\.random\.(?:rand|randn|randint|random|choice|permutation|shuffle|normal|uniform|standard_normal)\("),
+}
+
+
+def drawn_from(text):
+    """Returns the names of the generators of the interpreter that a text of tests draws from."""
+    return [name for name, draws in _DRAWS.items() if draws.search(text)] if "random" in text else []
 
 
 # ---------------------------------------------------------------- the candidate's side
@@ -395,10 +415,13 @@ class Followed:
         if name not in self.names:
             return False
         if name in GENERATORS:
-            if told is not None and not (type(told) is int and 0 <= told <= 2 * _MAX_DRAWN):
+            if type(told) is not int or not -1 - _NUMBERS <= told <= 2 * _MAX_DRAWN:
                 return False
-            if name in self.states:
+            if told < 0:
+                side.signal("seeded_by_candidate")
+            if name in self.states or told < 0:
                 GENERATORS[name][1](told)
+            if name in self.states:
                 self.states[name] = GENERATORS[name][0]()
             return True
         if name == "decimal flags":
