@@ -315,13 +315,21 @@ SAME_CLASSES = frozenset(
 # Functions that are G's own if C names them, beside those of PURE_MODULES and, where the tests have handed them over, the methods of
 # PLAIN_CLASSES of the language: they compute. Of those methods, these read attributes.
 COMPUTING = frozenset(
-    f"builtins.{name}" for name in "abs all any bin chr divmod hash hex len max min oct ord pow round sorted sum".split()
+    f"builtins.{name}" for name in "abs all any ascii bin callable chr divmod hash hex len max min oct ord pow repr round sorted sum".split()
 ) | frozenset(
     f"_operator.{name}"
     for name in (
         "abs add and_ concat contains countOf eq floordiv ge gt index indexOf inv invert is_ is_not le lshift lt matmul mod mul ne neg not_ "
         "or_ pos pow rshift sub truediv truth xor"
     ).split()
+)
+# ... and functions of the library that are written in Python, as parts of objects (`self.dumps = json.dumps`).
+COMPUTING_IN_PYTHON = frozenset(
+    "json.dumps json.loads html.escape html.unescape textwrap.dedent textwrap.indent textwrap.fill textwrap.shorten textwrap.wrap "
+    "statistics.mean statistics.fmean statistics.median statistics.mode statistics.stdev statistics.pstdev statistics.variance "
+    "statistics.pvariance posixpath.join posixpath.basename posixpath.dirname posixpath.split posixpath.splitext posixpath.normpath "
+    "posixpath.isabs posixpath.commonprefix urllib.parse.quote urllib.parse.unquote urllib.parse.quote_plus urllib.parse.unquote_plus "
+    "re.escape string.capwords".split()
 )
 FORMATTING = frozenset({"format", "format_map"})
 # Attributes by which the tests look at what an object of C is made of: what these name of the library is G's, unless C is served.

@@ -336,9 +336,14 @@ def _output(name, number, is_terminal):
 
 def _seed(which, seed, *arguments):
     """Seeds a generator as the tests have seeded theirs."""
-    seed(*arguments)
-    if side.state.watch is not None:
-        side.state.watch.settle(which)
+    state = side.state
+    tells, state.tells_seeds = state.tells_seeds, False
+    try:
+        seed(*arguments)
+    finally:
+        state.tells_seeds = tells
+    if state.watch is not None:
+        state.watch.settle(which)
 
 
 def _environ(values):

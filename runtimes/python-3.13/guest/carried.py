@@ -284,6 +284,8 @@ def _telling(seed_here, which, state):
     @functools.wraps(seed_here)
     def seed(a=None, *rest, **options):
         seed_here(a, *rest, **options)
+        if state.watch is not None:
+            state.watch.note_seeded({"random": "random", "numpy": "numpy.random"}[which])
         if state.tells_seeds and not rest and not options and type(a) in side.SCALARS and a is not None:
             if state.ask("seeded", which, a) and state.watch is not None:
                 state.watch.settle({"random": "random", "numpy": "numpy.random"}[which])

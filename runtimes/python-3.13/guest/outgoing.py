@@ -77,7 +77,9 @@ def reduce_object(value):
 def _class_of_mock(value):
     """Returns the class that a mock stands for, if it does and can leave the tests."""
     spec = vars(value).get("_spec_class")
-    return spec if isinstance(spec, type) and not border.derives_from_staying(spec) else None
+    if not isinstance(spec, type) or type(spec) is proxies.ProxyType and spec not in side.state.homes or border.derives_from_staying(spec):
+        return None
+    return spec
 
 
 # The tests' event loop that was passed to the candidate last.

@@ -51,7 +51,11 @@ def drawn(before, after):
             return count + there
         twister.getrandbits(32 * (size - 1))
         count += size
-    return -1 - (hash(after) & _NUMBERS)
+    return _number_of(after)
+
+
+def _number_of(state):
+    return -1 - (hash(state) & _NUMBERS)
 
 
 def _tempered(word):
@@ -263,7 +267,6 @@ ALTERED = {
     "builtins.input": _attribute("builtins", "input"),
     "builtins.open": _attribute("builtins", "open"),
     "sys.gettrace": lambda: (id(sys.gettrace()), id(sys.getprofile())),
-    "getLevelName": lambda: dict(_module("logging")._levelToName),
     "time zone": lambda: _module("time").tzname,
     "tempdir": lambda: _module("tempfile").tempdir,
 }
@@ -284,12 +287,12 @@ _WORDS = {
     "sys.argv ==": "sys.argv", "= sys.argv": "sys.argv", "list(sys.argv)": "sys.argv", "sys.argv[:]": "sys.argv", "sys.argv.copy": "sys.argv",
     "builtins.print": "builtins.print", "builtins.input": "builtins.input", "builtins.open": "builtins.open",
     "sys.gettrace": "sys.gettrace", "sys.getprofile": "sys.gettrace",
-    "getLevelName": "getLevelName", "tzname": "time zone", "time.timezone": "time zone", "tempdir": "tempdir",
+    "tzname": "time zone", "time.timezone": "time zone", "tempdir": "tempdir",
 }  # fmt: skip
 # A text without these has none of those.
 _HINTS = (
     "sys.", "signal", "hook", "limit", "timeout", "isenabled", "flags", "filters", "locale", "policy", "builtins", "tzname", "timezone",
-    "seed(", "getLevelName", "tempdir", "kill(", "interval",
+    "seed(", "tempdir", "kill(", "interval",
 )  # fmt: skip
 assert all(any(map(word.__contains__, _HINTS)) for word in _WORDS)
 _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
@@ -329,6 +332,7 @@ class Watch:
     def __init__(self, names):
         self.known = {name: self._read(name) for name in names}
         self.first = dict(self.known)
+        self.seeded = set()  # generators that were, and may be in the state in which they were before
 
     def _read(self, name):
         if name == "decimal flags":
@@ -351,8 +355,14 @@ class Watch:
         self.known[name] = self._read(name)
 
     def settle(self, name):
+        """Takes the state as it is: the tests have set it, or have been told of the seed."""
         if name in self.known:
             self.known[name] = self._read(name)
+            self.seeded.discard(name)
+
+    def note_seeded(self, name):
+        if name in self.known:
+            self.seeded.add(name)
 
     def tell(self):
         """Tells the tests what has been altered since the last request."""
@@ -361,12 +371,15 @@ class Watch:
             if name == "decimal flags":
                 if present:
                     side.state.ask("state", name, present)
-            elif present != before:
+            elif present != before or name in self.seeded:
                 self.known[name] = present
                 side.state.ask("state", name, self._told(name, before, present))
 
     def _told(self, name, before, present):
         if name in GENERATORS:
+            if name in self.seeded:
+                self.seeded.discard(name)
+                return _number_of(present)
             return drawn(before, present)
         first = self.first[name]
         if name in HANDLERS:

@@ -26,7 +26,10 @@ def name_of(function):
     state = side.state
     if not state.grader:
         entry = state.lent.get(id(function))
-        if entry is None and type(function) is types.BuiltinFunctionType and function.__module__ in _COMPUTE:
+        if entry is None and (
+            type(function) is types.BuiltinFunctionType and function.__module__ in _COMPUTE
+            or type(function) is types.FunctionType and f"{function.__module__}.{function.__qualname__}" in border.COMPUTING_IN_PYTHON
+        ):
             name = origins.function_name(function)
             return name if name is not None and _only_computes(name) else None
         return entry and entry[0]
@@ -127,7 +130,7 @@ def _only_computes(place):
     owner, _, method = name.rpartition(".")
     if owner:
         return module == "builtins" and f"builtins.{owner}" in border.PLAIN_CLASSES and owner != "object" and method not in border.FORMATTING and method[:2] != "__"
-    return module in border.PURE_MODULES or f"{module}.{name}" in border.COMPUTING
+    return module in border.PURE_MODULES or f"{module}.{name}" in border.COMPUTING or f"{module}.{name}" in border.COMPUTING_IN_PYTHON
 
 
 # Modules with functions that do.
