@@ -588,7 +588,7 @@ _LOOKED_AT_LATER = {
 _OF_ONE_INTERPRETER = (
     "tracemalloc", "random.getstate", "get_state(", "gc.get_", "sys.settrace", "sys.setprofile",
     "sys.modules[", "sys.modules.pop", ", sys.path)", " in sys.path", "addaudithook", "meta_path", "cProfile",
-    "sys.monitoring", " in sys.modules", "active_count(", "threading.enumerate(", "all_tasks(", "setfirstweekday", "setlocale(",
+    "sys.monitoring", " in sys.modules", "active_count(", "threading.enumerate(", "all_tasks(", "setlocale(",
 )  # fmt: skip
 # An entry of `sys.modules` that is none of the candidate's.
 _OF_MODULES = r"""sys\.modules(?:\[|\.pop\()(?!\s*["'](?:%(own)s)["'])|["'](?!(?:%(own)s)["'])[\w.]+["']\s+(?:not\s+)?in\s+sys\.modules"""

@@ -80,6 +80,10 @@ SETTINGS = {
     "numpy errors": (lambda: _module("numpy").geterr(), lambda value: _module("numpy").seterr(**value), dict, ("errstate", "seterr")),
     "numpy printing": (_printing, lambda value: _module("numpy").set_printoptions(**value), dict, ("printoptions",)),
     "umask": (_mask, lambda value: os.umask(value), int, ("umask(",)),
+    "first weekday": (lambda: int(_module("calendar").firstweekday()), lambda value: _module("calendar").setfirstweekday(value), int, ("setfirstweekday(",)),
+    "field size": (lambda: _module("csv").field_size_limit(), lambda value: _module("csv").field_size_limit(value), int, ("field_size_limit(",)),
+    "default timeout": (lambda: _module("socket").getdefaulttimeout(), lambda value: _module("socket").setdefaulttimeout(value), float, ("setdefaulttimeout(",)),
+    "switch interval": (sys.getswitchinterval, sys.setswitchinterval, float, ("setswitchinterval(",)),
     "digits of int": (sys.get_int_max_str_digits, sys.set_int_max_str_digits, int, ("int_max_str_digits",)),
 }
 # Those that only the candidate tells; the tests' own are carried otherwise (carried.py, grader.py).
@@ -108,7 +112,8 @@ class Shared:
         self.known = {}
 
     def begin(self):
-        self.first = self.changed()
+        self.first = {name: ALL[name][0]() for name in self.names}
+        self.forget()
 
     def forget(self):
         """The other side's interpreter is a fresh one."""
@@ -118,7 +123,7 @@ class Shared:
         found = {}
         for name in self.names:
             present = ALL[name][0]()
-            if self.known.get(name) != present:
+            if self.known[name] != present:
                 found[name] = self.known[name] = present
         return found
 
@@ -135,7 +140,7 @@ class Shared:
 
     def take(self, told):
         """Takes what the candidate has altered. Returns whether it can be meant."""
-        if type(told) is not dict or not all(name in self.names and type(value) is ALL[name][2] for name, value in told.items()):
+        if type(told) is not dict or not all(name in self.names and (type(value) is ALL[name][2] or value is None) for name, value in told.items()):
             return False
         side.signal("settings_by_candidate")
         try:
@@ -239,6 +244,7 @@ _REGISTERING = {
     b"register_adapter": ("sqlite3", "register_adapter"),
     b"register_converter": ("sqlite3", "register_converter"),
     b"addLevelName": ("logging", "addLevelName"),
+    b"register_namespace": ("xml.etree.ElementTree", "register_namespace"),
 }
 _recorded = []
 
@@ -344,6 +350,7 @@ REGISTERED = {
     "sqlite3.register_adapter": (lambda cls, adapter: _module("sqlite3").register_adapter(cls, adapter), (_is_class, proxies.is_remote)),
     "sqlite3.register_converter": (lambda name, converter: _module("sqlite3").register_converter(name, converter), (_is_text, proxies.is_remote)),
     "logging.addLevelName": (lambda level, name: _module("logging").addLevelName(level, name), (_is_whole, _is_text)),
+    "xml.etree.ElementTree.register_namespace": (lambda prefix, uri: _module("xml.etree.ElementTree").register_namespace(prefix, uri), (_is_text, _is_text)),
     "abc.register": (_register_abstract, (_is_abstract, _is_class)),
 }
 

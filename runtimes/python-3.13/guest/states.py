@@ -239,9 +239,6 @@ def _raise_flags(names):
 
 # By name: how it is read and set. Values are plain.
 SETTINGS = {
-    "field_size_limit": (lambda: _module("csv").field_size_limit(), lambda value: _module("csv").field_size_limit(value)),
-    "defaulttimeout": (lambda: _module("socket").getdefaulttimeout(), lambda value: _module("socket").setdefaulttimeout(value)),
-    "switchinterval": (sys.getswitchinterval, sys.setswitchinterval),
     "collector": (lambda: _module("gc").isenabled(), lambda value: _module("gc").enable() if value else _module("gc").disable()),
 }
 
@@ -276,8 +273,7 @@ STATES = frozenset({*GENERATORS, *HANDLERS, *SETTINGS, *ALTERED, "decimal flags"
 _WORDS = {
     "getsignal": "signals", "raise_signal": "signals", "signal.signal(": "signals", "os.kill(": "signals",
     "excepthook": "hooks", "displayhook": "hooks", "unraisablehook": "hooks",
-    "field_size_limit": "field_size_limit", "defaulttimeout": "defaulttimeout",
-    "switchinterval": "switchinterval", "gc.isenabled": "collector",
+    "gc.isenabled": "collector",
     ".flags[": "decimal flags", "clear_flags": "decimal flags",
     "warnings.filters": "warnings.filters",
     "getlocale": "locale", "localeconv": "locale", "event_loop_policy": "event_loop_policy",
@@ -291,8 +287,8 @@ _WORDS = {
 }  # fmt: skip
 # A text without these has none of those.
 _HINTS = (
-    "sys.", "signal", "hook", "limit", "timeout", "isenabled", "flags", "filters", "locale", "policy", "builtins", "tzname", "timezone",
-    "seed(", "tempdir", "kill(", "interval",
+    "sys.", "signal", "hook", "isenabled", "flags", "filters", "locale", "policy", "builtins", "tzname", "timezone",
+    "seed(", "tempdir", "kill(",
 )  # fmt: skip
 assert all(any(map(word.__contains__, _HINTS)) for word in _WORDS)
 _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
