@@ -298,15 +298,15 @@ class Candidate:
                 names = [name for name in names if name not in settings.OF_CANDIDATE]
             self.settings = settings.Shared(names)
             self.settings.begin()
-        if "warnings" in self.watched and (b"filter" in code or b"resetwarnings" in code):
+        if "warnings" in self.watched and ("filter" in code or "resetwarnings" in code):
             self.filters = settings.Filters()
             more.append("filters")
         if settings.registers(code):
             more.append("registries")
-        if b"sys.path" in code and "sys.path" not in self.watched and ("find_spec" in text or "import_module" in text):
+        if "sys.path" in code and "sys.path" not in self.watched and ("find_spec" in text or "import_module" in text):
             more.append("sys.path")
             self.looked_at["sys.path"] = None
-        if b"seed(" in code and (drawn := states.drawn_from(text)):
+        if "seed(" in code and (drawn := states.drawn_from(text)):
             followed = self.followed.names if self.followed is not None else []
             more += [name for name in drawn if name not in followed]
             self.followed = states.Followed([*followed, *(name for name in drawn if name not in followed)])

@@ -189,8 +189,8 @@ def run(request):
         cases.plan(plan.names)
     if "report_use" in request:
         _proofbox.post(("started",))
-    if role == "candidate" and settings.registers(request["code"]):
-        settings.record(request["code"])
+    if role == "candidate" and settings.registers(snippet := request["code"].decode("utf-8", "replace")):
+        settings.record(snippet)
     exit_code = _snippet(request, main)
     if exit_code is None and role == "candidate":
         candidate.serve(main)
@@ -200,7 +200,7 @@ def run(request):
     return _finish(exit_code or 0)
 
 
-_ASKS_IDENTITY = re.compile(rb"(?<![\w.])id\(")
+_ASKS_IDENTITY = re.compile(r"(?<![\w.])id\(")
 
 
 def _grade(request):
@@ -224,12 +224,14 @@ def _grade(request):
     class_checks.watch(text)
     carried.watch(text)
     released.watch(text, request["code"])
-    other.watch_snippet(text, request["code"])
-    if b"weakref" in request["code"] or "weakref" in text:
+    # In bytes, `in` costs an exception each time.
+    snippet = request["code"].decode("utf-8", "replace")
+    other.watch_snippet(text, snippet)
+    if "weakref" in snippet or "weakref" in text:
         other.lent_objects, other.watched = released.Given(), [*other.watched, "weak"]
-    if b"global" in request["code"]:
-        other.rebound = grader.declared_globals(request["code"].decode("utf-8", "replace"))
-    if b"id(" in request["code"] and _ASKS_IDENTITY.search(request["code"]):
+    if "global" in snippet:
+        other.rebound = grader.declared_globals(snippet)
+    if "id(" in snippet and _ASKS_IDENTITY.search(snippet):
         other.watched = [*other.watched, "identity"]
     other.attends = (
         threads.may_start(text) or "async" in text or other.assigned is not None or other.builtins is not None

@@ -92,15 +92,22 @@ OF_CANDIDATE = {
     "directory": (os.getcwd, _set_directory, str, ("chdir(",)),
 }
 ALL = SETTINGS | OF_CANDIDATE
-_OF_TESTS = re.compile("|".join(re.escape(word) for _, _, _, words in SETTINGS.values() for word in words))
-_OF_SNIPPET = re.compile("|".join(re.escape(word) for _, _, _, words in ALL.values() for word in words).encode())
 
 
 def named(text, code):
     """Returns the names of the settings that the tests' text or the snippet alters."""
-    found = set(_OF_SNIPPET.findall(code))
-    words = {word.decode() for word in found} | set(_OF_TESTS.findall(text))
-    return [name for name, (_, _, _, its) in ALL.items() if not words.isdisjoint(its)] if words else []
+    # Most have none of these, and no word.
+    in_code = (
+        "ontext" in code or "err" in code or "options" in code or "umask" in code or "weekday" in code or "limit" in code or "timeout(" in code
+        or "interval(" in code or "digits" in code or "chdir" in code
+    )  # fmt: skip
+    in_text = "ontext" in text or "err" in text or "options" in text or "umask" in text or "weekday" in text or "limit(" in text or "timeout(" in text or "interval(" in text or "digits" in text
+    if not in_code and not in_text:
+        return ()
+    return [
+        name for name, (_, _, _, words) in ALL.items()
+        if any(map(code.__contains__, words)) or name in SETTINGS and any(map(text.__contains__, words))
+    ]  # fmt: skip
 
 
 class Shared:
@@ -238,13 +245,13 @@ _FILTERS = [*_module("warnings").filters]
 
 # Words of a snippet that registers something, the module and the function that does it.
 _REGISTERING = {
-    b"add_type": ("mimetypes", "add_type"),
-    b"codecs.register": ("codecs", "register"),
-    b"register_error": ("codecs", "register_error"),
-    b"register_adapter": ("sqlite3", "register_adapter"),
-    b"register_converter": ("sqlite3", "register_converter"),
-    b"addLevelName": ("logging", "addLevelName"),
-    b"register_namespace": ("xml.etree.ElementTree", "register_namespace"),
+    "add_type": ("mimetypes", "add_type"),
+    "codecs.register": ("codecs", "register"),
+    "register_error": ("codecs", "register_error"),
+    "register_adapter": ("sqlite3", "register_adapter"),
+    "register_converter": ("sqlite3", "register_converter"),
+    "addLevelName": ("logging", "addLevelName"),
+    "register_namespace": ("xml.etree.ElementTree", "register_namespace"),
 }
 _recorded = []
 
@@ -254,7 +261,7 @@ def record(code):
     for word, (module, name) in _REGISTERING.items():
         if word in code:
             _record(_module(module), name)
-    if b".register" in code:
+    if ".register" in code:
         own = abc.ABCMeta.register
 
         @functools.wraps(own)
@@ -281,7 +288,8 @@ def _record(module, name):
 
 
 def registers(code):
-    return any(map(code.__contains__, (*_REGISTERING, b".register")))
+    """Returns whether a snippet may register something."""
+    return "regist" in code or "add_type" in code or "addLevelName" in code
 
 
 def watch_registries():
