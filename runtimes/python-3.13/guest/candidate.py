@@ -251,8 +251,7 @@ def await_theirs(handle):
     """Awaits an object of the tests, from a coroutine of the candidate's."""
     ours = side.state.runner
     driven = ours is not None and ours.running
-    place = _theirs().keep_context() if driven else 0
-    number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven, place)
+    number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven)
     if not done:
         return (yield from _until_settled(ours, number))
     if succeeded:

@@ -24,13 +24,6 @@ _place = contextvars.ContextVar("place", default=0)
 BLOCKING = frozenset({"call", "special", "get", "set", "del", "index"})
 
 
-def context_of(place):
-    """Returns a copy of the present context for a task of the tests whose parent is a task of the candidate's."""
-    context = contextvars.copy_context()
-    context.run(_place.set, place)
-    return context
-
-
 def _calls():
     """The requests that are being carried out: from the first thread on they are kept."""
     state = side.state
@@ -160,7 +153,7 @@ class Theirs:
     def __init__(self, operations, tasks):
         self.operations, self.tasks = operations, tasks
         self.contexts = {}  # by place
-        self.present = self.kept = 0
+        self.present = 0
         self.entered = []
         self.workers = {}  # by ident of the tests' thread
         self.stirred = False
@@ -181,15 +174,6 @@ class Theirs:
         self.present = number
         asyncio._set_running_loop(self.tasks().loop if in_loop else None)
         side.state.perform = self.perform
-
-    def keep_context(self):
-        """Keeps a copy of the present context, of a task of the candidate's that awaits something of the tests; the place that they
-        know it by."""
-        self.kept -= 1
-        while len(self.contexts) >= _MAX_CONTEXTS:
-            del self.contexts[next(iter(self.contexts))]
-        self.contexts[self.kept] = contextvars.copy_context()
-        return self.kept
 
     @property
     def context(self):

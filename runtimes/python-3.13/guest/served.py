@@ -27,7 +27,6 @@ import _proofbox_grading as grading
 import _proofbox_marshal as marshal
 import _proofbox_operators as operators
 import _proofbox_origins as origins
-import _proofbox_places as places
 import _proofbox_proxies as proxies
 import _proofbox_report as report
 import _proofbox_settings as settings
@@ -401,15 +400,12 @@ def _is(number, what, value):
 _ALTERING_METHODS = operators.MUTATORS | {"write", "writelines", "truncate", "set"}
 
 
-def _spawn(number, whole, place):
-    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop; `place`: the context of
-    who awaits it."""
+def _spawn(number, whole):
+    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
     state, target = side.state, _object(number)
-    if type(place) is not int or place > 0:
-        side.refuse("protocol_violation", "a place that is none")
     if whole is not True:
         try:
-            task = asyncio.get_running_loop().create_task(_awaited(target), context=places.context_of(place) if place else None)
+            task = asyncio.get_running_loop().create_task(_awaited(target))
         except RuntimeError:
             pass
         else:
