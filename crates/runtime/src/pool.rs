@@ -24,6 +24,7 @@ use super::page_reset::HotPages;
 use super::pagemap::{self, Mapped};
 use super::preview1;
 use super::scheduler::CpuScheduler;
+use super::session::interrupt::SignalWords;
 use super::state::HostState;
 use super::wheels;
 use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, Layer, SharedTree, User};
@@ -76,8 +77,8 @@ pub(super) struct LoadedModule {
     hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
     /// Pages that the runs have mapped from which those are learnt; `None` before and after.
     lesson: Mutex<Option<Vec<(RunKind, Mapped)>>>,
-    /// Address at which an interpreter says where it is interrupted, once one was asked.
-    interrupt_places: OnceLock<u32>,
+    /// Words in which interpreters look for signals, once one was asked.
+    signal_words: OnceLock<SignalWords>,
 }
 
 /// Kind of a run, by which pages stay in memory after it.
@@ -376,7 +377,7 @@ impl LoadedModule {
             pristine: OnceCell::new(),
             hot_pages: OnceLock::new(),
             lesson: Mutex::new(None),
-            interrupt_places: OnceLock::new(),
+            signal_words: OnceLock::new(),
         })
     }
 
@@ -395,24 +396,28 @@ impl LoadedModule {
         self.pristine.get()
     }
 
-    /// Returns the address in a fresh interpreter at which it says where it is interrupted. The first one is asked; it is
-    /// the same in all.
+    /// Returns where a fresh interpreter looks for signals. The first one is asked: the words are the same in all.
     ///
     /// # Errors
     /// Returns an error when the interpreter does not answer.
-    pub(super) async fn interrupt_places(
+    pub(super) async fn signal_words(
         &self,
         store: &mut Store<HostState>,
         instance: wasmtime::Instance,
-    ) -> Result<u32, RunError> {
-        if let Some(address) = self.interrupt_places.get() {
-            return Ok(*address);
+        memory: Memory,
+    ) -> Result<SignalWords, RunError> {
+        if let Some(words) = self.signal_words.get() {
+            return Ok(*words);
         }
         let places = instance
             .get_typed_func::<(), u32>(&mut *store, "proofbox_interrupt_places")
             .map_err(by_engine("making an interpreter"))?;
-        let address = places.call_async(store, ()).await.map_err(by_engine("asking an interpreter"))?;
-        Ok(*self.interrupt_places.get_or_init(|| address))
+        let address = places.call_async(&mut *store, ()).await.map_err(by_engine("asking an interpreter"))?;
+        let words = SignalWords::read(memory.data(&*store), address).ok_or_else(|| RunError::Engine {
+            what: "asking an interpreter",
+            reason: "it names words outside its memory".to_owned(),
+        })?;
+        Ok(*self.signal_words.get_or_init(|| words))
     }
 
     /// Begins to note what runs map, unless that is known or being learnt.

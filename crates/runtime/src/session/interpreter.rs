@@ -109,8 +109,7 @@ impl Interpreter {
         let buffer =
             instance.get_typed_func(&mut store, "proofbox_buffer").map_err(by_engine("making an interpreter"))?;
         let run = instance.get_typed_func(&mut store, "proofbox_run").map_err(by_engine("making an interpreter"))?;
-        let address = image.module.interrupt_places(&mut store, instance).await?;
-        let places = SignalWords::read(memory.data(&store), address).ok_or_else(missing)?;
+        let places = image.module.signal_words(&mut store, instance, memory).await?;
         let size = memory.data_size(&store);
         store.data_mut().memory = Some(memory);
         store.data_mut().limiter.started_with(size);
