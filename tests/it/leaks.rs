@@ -175,19 +175,27 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
         })
     });
     let plain = programs.iter().map(|code| Program { code: (*code).to_owned(), ..Program::default() });
-    let mut kept = 0;
-    for program in plain.chain(graded) {
+    let run = async |program: Program| {
         let code = program.code.clone();
+        proofbox_runtime::run(&pool, program, &limits).await.expect("there is an interpreter");
+        let (altered, waiting) = pool.altered_bytes_of_idle();
+        assert_eq!(altered, 0, "{code}");
+        waiting
+    };
+    for program in plain.chain(graded) {
         // More than once, as pages that runs write to become hot.
         for _ in 0..2 {
-            proofbox_runtime::run(&pool, program.clone(), &limits).await.expect("there is an interpreter");
-            let (altered, waiting) = pool.altered_bytes_of_idle();
-            assert_eq!(altered, 0, "{code}");
-            kept = kept.max(waiting);
+            run(program.clone()).await;
         }
     }
-    // A candidate and its tests.
-    assert_eq!(kept, 2);
+    // What ends by itself and does not grow its memory is kept: else nothing was looked at.
+    let print = Program { code: programs[0].to_owned(), ..Program::default() };
+    let waiting = run(print).await;
+    for code in ["1 / 0", "raise SystemExit(3)", "import os\nos._exit(4)", "import math\nmath.sqrt(2)"] {
+        assert_eq!(run(Program { code: code.to_owned(), ..Program::default() }).await, waiting, "{code}");
+    }
+    // A program, one with its tests, a candidate and its tests.
+    assert_eq!(waiting, 4);
 }
 
 /// The stack of native code that a guest runs on is none of its memory, and would stay with an interpreter that is kept.

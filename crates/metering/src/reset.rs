@@ -1,7 +1,7 @@
 //! What an instance of a module can change of itself, beside its memory: an instance serves one run after another, so
 //! that must be no more than what is put back between them.
 
-use wasmparser::Operator;
+use wasmparser::{Operator, TypeRef};
 
 use crate::sections::Sections;
 use crate::{COUNTER, Error};
@@ -18,6 +18,9 @@ pub enum Lasting {
         /// Index of the global.
         index: u32,
     },
+    /// The module has another memory than one of its own, or imports something else than functions.
+    #[error("the module has {0}")]
+    Shared(&'static str),
     /// The code changes a table, or drops a segment.
     #[error("function {function} uses {operator}")]
     Operator {
@@ -34,6 +37,15 @@ pub enum Lasting {
 /// Returns an error when the module can't be read, or its instances can change something else.
 pub fn check_resettable(module: &[u8]) -> Result<(), Error> {
     let sections = Sections::read_metered(module)?;
+    let imports = sections.imports.clone().into_iter().flat_map(wasmparser::ImportSectionReader::into_imports);
+    for import in imports {
+        if !matches!(import?.ty, TypeRef::Func(_)) {
+            return Err(Lasting::Shared("an import that is no function").into());
+        }
+    }
+    if sections.memories.as_ref().is_some_and(|memories| memories.count() > 1) {
+        return Err(Lasting::Shared("more than one memory").into());
+    }
     let put_back = [sections.exported_global(COUNTER)?, sections.exported_global(STACK_POINTER)?];
     for (index, global) in (sections.imported_globals..).zip(sections.globals.clone().into_iter().flatten()) {
         if global?.ty.mutable && !put_back.contains(&Some(index)) {

@@ -277,6 +277,7 @@ fn what_no_reset_would_undo_is_refused() {
         }
     };
     assert_eq!(check(""), None);
+    assert_eq!(check("(memory 1)"), Some(Lasting::Shared("more than one memory")));
     assert_eq!(check("(global (mut f64) (f64.const 0))"), Some(Lasting::Global { index: 3 }));
     for code in [
         "(table.set 0 (i32.const 0) (ref.null func))",

@@ -21,6 +21,7 @@ use super::error::{RunError, by_engine};
 use super::fuel;
 use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
+use super::guest::RUNNER_FAILED;
 use super::pagemap::{self, PAGE};
 use super::pool::{InterpreterPool, LoadedModule, RunKind};
 use super::state::{HostState, StackAddress};
@@ -47,12 +48,11 @@ impl IdleInterpreters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the last used one of an image; one that had a run of the same kind, where there is one.
+    /// Takes the last used one of an image that had a run of the same kind: its hot pages are those.
     fn take(&self, module: &Arc<LoadedModule>, kind: RunKind) -> Option<Idle> {
         let mut all = self.all();
-        let of_image = |idle: &Idle| Arc::ptr_eq(&idle.module, module);
-        let found = all.iter().rposition(|idle| of_image(idle) && idle.kind == kind);
-        found.or_else(|| all.iter().rposition(of_image)).map(|index| all.remove(index))
+        let found = all.iter().rposition(|idle| Arc::ptr_eq(&idle.module, module) && idle.kind == kind);
+        found.map(|index| all.remove(index))
     }
 
     /// Lets one wait. The one that has waited longest goes, where there are too many.
@@ -103,8 +103,11 @@ impl InterpreterPool {
         (mut store, instance): (Store<HostState>, Instance),
         returned: Option<&wasmtime::Result<i32>>,
     ) -> HostState {
-        let is_kept = returned.is_some_and(is_orderly) && has_small_stack(&mut store, instance);
-        if !(module.reset(&mut store, kind) && is_kept) {
+        let is_kept = module.can_reset(&store, kind)
+            && returned.is_some_and(is_orderly)
+            && has_small_stack(&mut store, instance)
+            && module.reset(&mut store, kind);
+        if !is_kept {
             return store.into_data();
         }
         let HostState { memory, stack, .. } = *store.data();
@@ -118,10 +121,13 @@ impl InterpreterPool {
     #[doc(hidden)]
     pub fn altered_bytes_of_idle(&self) -> (usize, usize) {
         let all = self.idle().all();
-        let altered = all.iter().filter_map(|idle| {
-            let memory = idle.store.data().memory?.data(&idle.store);
-            let pristine = idle.module.known_pristine()?;
-            Some(pristine.with_memory(|image| memory.iter().zip(image).filter(|(own, image)| own != image).count()))
+        let altered = all.iter().map(|idle| {
+            let memory = idle.store.data().memory.expect("it had a run").data(&idle.store);
+            let pristine = idle.module.known_pristine().expect("it was reset to it");
+            pristine.with_memory(|image| {
+                assert_eq!(memory.len(), image.len());
+                memory.iter().zip(image).filter(|(own, image)| own != image).count()
+            })
         });
         (altered.sum(), all.len())
     }
@@ -147,10 +153,11 @@ fn has_small_stack(store: &mut Store<HostState>, instance: Instance) -> bool {
     pages.is_ok_and(|mapped| mapped.own.iter().map(ExactSizeIterator::len).sum::<usize>() <= MAX_STACK_PAGES)
 }
 
-/// Returns whether a guest's code has come to an end that it chose: an interpreter in which it trapped is not kept.
+/// Returns whether a guest's code has returned, or was ended by a host function: an interpreter in which it trapped is not
+/// kept.
 fn is_orderly(returned: &wasmtime::Result<i32>) -> bool {
     match returned {
-        Ok(_) => true,
+        Ok(code) => *code != RUNNER_FAILED,
         Err(error) => error.downcast_ref::<I32Exit>().is_some() || error.downcast_ref::<Dismissed>().is_some(),
     }
 }

@@ -50,7 +50,8 @@ impl HotPages {
     }
 
     /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ. Both have the same length.
-    pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) {
+    /// Returns false where the kernel has not taken pages back.
+    pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> bool {
         let pages = memory.len() / PAGE;
         let cold = without(&mapped.own, &self.hot);
         self.learn(&cold);
@@ -60,13 +61,12 @@ impl HotPages {
             false if cold.len() > MAX_STRETCHES => stretches(&cold, &self.hot, pages),
             false => cold,
         };
-        for range in &given_back {
-            release(memory, range.clone());
-        }
+        let are_given_back = given_back.iter().all(|range| release(memory, range.clone()));
         for range in without(&mapped.own, &given_back) {
             let bytes = range.start * PAGE..range.end * PAGE;
             memory[bytes.clone()].copy_from_slice(&image[bytes]);
         }
+        are_given_back
     }
 
     /// Notes the pages that a run has written to beside the hot ones.
@@ -93,13 +93,15 @@ impl HotPages {
     }
 }
 
-/// Releases pages of a linear memory, of those that there are: they are the image's again.
-pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) {
-    let Some(pages) = memory.get_mut(start * PAGE..end * PAGE) else { return };
+/// Releases pages of a linear memory: they are the image's again. Returns false where the kernel has not taken them back,
+/// or there are no such pages.
+pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) -> bool {
+    let Some(pages) = memory.get_mut(start * PAGE..end * PAGE) else { return false };
     // SAFETY: the range lies in `memory`, which is borrowed mutably, and starts at a page, as linear memories do.
     // It is a private mapping of the image, and of zeros beyond it: afterwards it reads as those, which are
     // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
-    let _ = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+    let code = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+    code == 0
 }
 
 /// Returns the ranges in order, those as one that touch or overlap.
@@ -218,10 +220,23 @@ mod tests {
             // More stretches than are given back one by one.
             write(memory, (100..100 + round * 3 * MAX_STRETCHES).step_by(2));
             let before = mapped(memory);
-            pages.reset(memory, &image, &before);
+            assert!(pages.reset(memory, &image, &before));
             assert!(*memory == *image, "round {round}");
             assert_eq!(mapped(memory).own, ranges(&[(10, 12), (40, 41)]), "hot pages stay, others do not");
         }
+    }
+
+    #[test]
+    fn pages_that_the_kernel_does_not_take_back_are_told() {
+        let (memory, image) = memory();
+        assert!(release(memory, 3..5));
+        assert!(!release(memory, PAGES - 1..PAGES + 1));
+        // Not at the start of a page, as on a kernel whose pages are larger.
+        let (_, within) = memory.split_at_mut(PAGE / 2);
+        assert!(!release(within, 0..1));
+        let all = Mapped { own: ranges(&[(7, 8)]), shared: 0 };
+        let within = &mut within[..(PAGES - 1) * PAGE];
+        assert!(!HotPages::default().reset(within, &image[..(PAGES - 1) * PAGE], &all));
     }
 
     #[test]

@@ -81,6 +81,13 @@ pub(crate) fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> 
     }
 }
 
+/// Returns whether the kernel's pages are those that are counted here.
+pub(crate) fn has_small_pages() -> bool {
+    static SIZE: OnceLock<libc::c_long> = OnceLock::new();
+    // SAFETY: the call reads a constant of the system.
+    *SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) == PAGE as libc::c_long
+}
+
 /// The kernel's list of this process's pages. It is opened once: a jailed worker can open nothing more.
 ///
 /// # Errors

@@ -77,6 +77,8 @@ pub(super) struct LoadedModule {
     hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
     /// Pages that the runs have mapped from which those are learnt; `None` before and after.
     lesson: Mutex<Option<Vec<(RunKind, Mapped)>>>,
+    /// Whether what is released of a memory is the image's again, once one was reset.
+    is_mapped: OnceLock<bool>,
     /// Words in which interpreters look for signals, once one was asked.
     signal_words: OnceLock<SignalWords>,
 }
@@ -377,6 +379,7 @@ impl LoadedModule {
             pristine: OnceCell::new(),
             hot_pages: OnceLock::new(),
             lesson: Mutex::new(None),
+            is_mapped: OnceLock::new(),
             signal_words: OnceLock::new(),
         })
     }
@@ -432,28 +435,33 @@ impl LoadedModule {
         })
     }
 
-    /// Makes the memory of an interpreter whose run has ended equal to the image's; false, where that can't be done: the
-    /// memory has grown, or the kernel does not name its pages at once. While pages are being learnt, notes those that it
-    /// has mapped.
+    /// Returns whether an interpreter whose run has ended may be reset: its memory has not grown, and its hot pages are
+    /// known. While they are being learnt, notes the pages that it has mapped.
+    pub(super) fn can_reset(&self, store: &Store<HostState>, kind: RunKind) -> bool {
+        let Some(memory) = store.data().memory else { return false };
+        let size = memory.data_size(store);
+        if self.hot_pages.get().is_none()
+            && IN_LESSON.try_with(|()| ()).is_ok()
+            && let Some(seen) = &mut *lock(&self.lesson)
+        {
+            seen.extend(pagemap::scan(memory.data_ptr(store), size).map(|mapped| (kind, mapped)));
+        }
+        // A release must be of the pages that the kernel has.
+        self.hot_pages.get().is_some() && size as u64 == self.initial_memory_bytes && pagemap::has_small_pages()
+    }
+
+    /// Makes the memory of an interpreter equal to the image's; false, where that can't be done: the kernel does not name
+    /// its pages at once, or does not take them back.
     pub(super) fn reset(&self, store: &mut Store<HostState>, kind: RunKind) -> bool {
         let Some(memory) = store.data().memory else { return false };
-        let size = memory.data_size(&*store);
-        let mapped = pagemap::scan(memory.data_ptr(&*store), size);
+        let mapped = pagemap::scan(memory.data_ptr(&*store), memory.data_size(&*store));
         let (Ok(mapped), Some(pristine)) = (mapped, self.known_pristine()) else { return false };
-        let Some(hot_pages) = self.hot_pages.get() else {
-            if IN_LESSON.try_with(|()| ()).is_ok()
-                && let Some(seen) = &mut *lock(&self.lesson)
-            {
-                seen.push((kind, mapped));
-            }
-            return false;
-        };
+        let Some(hot_pages) = self.hot_pages.get() else { return false };
         pristine.with_memory(|image| {
-            let fits = image.len() == size;
-            if fits {
-                lock(&hot_pages[kind as usize]).reset(memory.data_mut(store), image, &mapped);
-            }
-            fits
+            let memory = memory.data_mut(store);
+            let is_reset = memory.len() == image.len() && lock(&hot_pages[kind as usize]).reset(memory, image, &mapped);
+            // wasmtime maps images as they are, unless they are large and sparse: seen once, as no page tells.
+            is_reset && *self.is_mapped.get_or_init(|| memory == image)
         })
     }
 }
@@ -473,7 +481,7 @@ impl Pristine {
 
     /// Calls `read` with the memory.
     pub(crate) fn with_memory<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
-        let store = self.store.lock().expect("no holder panics");
+        let store = lock(&self.store);
         read(self.memory.data(&*store))
     }
 }

@@ -54,8 +54,8 @@ pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Learns which pages every run in an image writes to, where nobody has yet. Where the kernel does not tell, nothing is
-/// written to beforehand.
+/// Learns which pages every run in an image writes to, where nobody has yet. Where the kernel does not tell, no
+/// interpreter is kept.
 ///
 /// # Errors
 /// Returns an error when there is no interpreter to be had.
