@@ -174,7 +174,7 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
             ..Program::default()
         })
     });
-    let plain = programs.iter().map(|code| Program { code: (*code).to_owned(), ..Program::default() });
+    let plain = |code: &str| Program { code: code.to_owned(), ..Program::default() };
     let run = async |program: Program| {
         let code = program.code.clone();
         proofbox_runtime::run(&pool, program, &limits).await.expect("there is an interpreter");
@@ -182,17 +182,19 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
         assert_eq!(altered, 0, "{code}");
         waiting
     };
-    for program in plain.chain(graded) {
+    for program in programs.iter().map(|code| plain(code)).chain(graded) {
         // More than once, as pages that runs write to become hot.
         for _ in 0..2 {
             run(program.clone()).await;
         }
     }
     // What ends by itself and does not grow its memory is kept: else nothing was looked at.
-    let print = Program { code: programs[0].to_owned(), ..Program::default() };
-    let waiting = run(print).await;
+    for isolated in [false, true] {
+        run(Program { tests: asserts(), isolated, ..plain(candidates[0]) }).await;
+    }
+    let waiting = run(plain(programs[0])).await;
     for code in ["1 / 0", "raise SystemExit(3)", "import os\nos._exit(4)", "import math\nmath.sqrt(2)"] {
-        assert_eq!(run(Program { code: code.to_owned(), ..Program::default() }).await, waiting, "{code}");
+        assert_eq!(run(plain(code)).await, waiting, "{code}");
     }
     // A program, one with its tests, a candidate and its tests.
     assert_eq!(waiting, 4);
