@@ -36,6 +36,7 @@ mod pool;
 mod preview1;
 mod recipe;
 mod report;
+mod reuse;
 mod run;
 mod scheduler;
 pub mod session;

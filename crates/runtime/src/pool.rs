@@ -18,7 +18,7 @@ use super::engine::{self, PoolSize};
 use super::error::{RunError, by_engine};
 use super::fuel;
 use super::fuel_meter::FuelMeter;
-use super::idle::{IdleInterpreters, MAX_IDLE};
+use super::idle::{IdleInterpreters, MAX_IDLE, RunKind};
 use super::packages;
 use super::page_reset::HotPages;
 use super::pagemap::{self, Mapped};
@@ -59,7 +59,7 @@ pub struct InterpreterPool {
     session_slots: Arc<Semaphore>,
     /// Scheduler of this process's core.
     core: CpuScheduler,
-    idle: IdleInterpreters,
+    idle: IdleInterpreters<LoadedModule>,
     /// Files of interpreters that wait for a run: none.
     no_files: SharedTree,
 }
@@ -81,23 +81,6 @@ pub(super) struct LoadedModule {
     is_mapped: OnceLock<bool>,
     /// Words in which interpreters look for signals, once one was asked.
     signal_words: OnceLock<SignalWords>,
-}
-
-/// Kind of a run, by which pages stay in memory after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunKind {
-    /// A program that is only run.
-    Plain,
-    /// A program with its tests.
-    InProcess,
-    /// A program whose tests run elsewhere.
-    Candidate,
-    /// Tests whose program runs elsewhere.
-    Grader,
-}
-
-impl RunKind {
-    const COUNT: usize = 4;
 }
 
 /// Time in which the pages that some runs map are noted.
@@ -299,7 +282,7 @@ impl InterpreterPool {
     }
 
     /// Interpreters that wait for a run.
-    pub(super) fn idle(&self) -> &IdleInterpreters {
+    pub(super) fn idle(&self) -> &IdleInterpreters<LoadedModule> {
         &self.idle
     }
 
