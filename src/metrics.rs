@@ -173,7 +173,7 @@ impl Metrics {
             fuel: counter("proofbox_fuel_total", "Fuel used by guests."),
             output_bytes: counter("proofbox_output_bytes_total", "Bytes written by guests to stdout and stderr."),
             connections: gauge("proofbox_connections", "Connections open."),
-            instances_live: gauge("proofbox_instances_live", "Interpreters alive."),
+            instances_live: gauge("proofbox_instances_live", "Interpreters that serve a run or a session."),
             queue_length: gauge("proofbox_queue_length", "Submissions waiting for a place."),
             refused: counters(
                 "proofbox_refused_total",

@@ -31,13 +31,17 @@ CHAINS = {
     "conjunction": ("inversion", ["'and'"]),
     "comparison": ("bitwise_or", ["EQEQUAL", "NOTEQUAL", "LESSEQUAL", "LESS", "GREATEREQUAL", "GREATER", "'not'", "'in'", "'is'"]),
 }
-# Tokens after which a primary is a whole expression; and those after which it is a whole operand of a comparison.
-ENDS_EXPRESSION = ["NEWLINE", "COMMA", "RPAR", "RSQB", "RBRACE", "COLON", "EQUAL", "SEMI"]
-ENDS_OPERAND = [*ENDS_EXPRESSION, *CHAINS["comparison"][1], "'and'", "'or'", "'if'", "'else'", "'for'"]
-# Tokens that an expression starts with and no primary.
-OPENS_OPERATOR = ["PLUS", "MINUS", "TILDE", "'await'", "'not'", "'lambda'"]
-# Keywords that no assignment and no expression starts with.
-STATEMENTS = ["'return'", "'import'", "'from'", "'raise'", "'pass'", "'del'", "'assert'", "'break'", "'continue'", "'global'", "'nonlocal'"]
+# Functions that tell of a type whether it is one of a set of tokens.
+_ENDS_EXPRESSION = ["NEWLINE", "COMMA", "RPAR", "RSQB", "RBRACE", "COLON", "EQUAL", "SEMI"]
+SETS = {
+    # After which a primary is a whole expression; and after which it is a whole operand of a comparison.
+    "ends_expression": _ENDS_EXPRESSION,
+    "ends_operand": [*_ENDS_EXPRESSION, *CHAINS["comparison"][1], "'and'", "'or'", "'if'", "'else'", "'for'"],
+    # With which a statement starts, and no assignment or expression.
+    "opens_statement": ["'return'", "'import'", "'from'", "'raise'", "'pass'", "'del'", "'assert'", "'break'", "'continue'", "'global'", "'nonlocal'"],
+    # With which an expression starts, and no primary.
+    "opens_operator": ["PLUS", "MINUS", "TILDE", "'await'", "'not'", "'lambda'"],
+}
 
 HELPERS = """\
 #ifdef __wasi__
@@ -62,31 +66,16 @@ second_type(Parser *p)
     return type;
 }
 
-static inline int
-ends_expression(int type)
-{
-    return @ENDS_EXPRESSION@;
-}
+@SETS@#endif
 
-static inline int
-ends_operand(int type)
-{
-    return @ENDS_OPERAND@;
-}
+"""
 
+SET = """\
 static inline int
-opens_statement(int type)
+@NAME@(int type)
 {
-    return @STATEMENTS@;
+    return @TOKENS@;
 }
-
-static inline int
-opens_operator(int type)
-{
-    return @OPENS_OPERATOR@;
-}
-#endif
-
 """
 
 # What starts with no operator starts with a primary, which is the whole where the token after it ends that.
@@ -335,6 +324,6 @@ def patched(text):
     first = "// file: "
     if text.count(first) < 1:
         raise unexpected(repr(first))
-    sets = {name: is_one_of("type", globals()[name]) for name in ("ENDS_EXPRESSION", "ENDS_OPERAND", "OPENS_OPERATOR", "STATEMENTS")}
+    sets = "\n".join(filled(SET, NAME=name, TOKENS=is_one_of("type", tokens)) for name, tokens in SETS.items())
     at = text.index(first)
-    return text[:at] + filled(HELPERS, **sets) + text[at:]
+    return text[:at] + filled(HELPERS, SETS=sets) + text[at:]

@@ -16,6 +16,9 @@ const HOST_STACK: usize = MIB;
 /// pages; what a slot keeps counts for nobody, and there may be a thousand slots.
 const KEEP_RESIDENT: usize = 4 * MIB;
 
+/// Size of a memory up to which wasmtime maps its image as a whole, instead of copying segments: it is one dense memory.
+pub(crate) const MAX_MAPPED_BYTES: u64 = 256 << 20;
+
 /// Functions that an image may call indirectly: `default` has 12 000 of them, `data` 51 600. A slot's table takes address
 /// space for so many, and memory for those that were called.
 const TABLE_ELEMENTS: usize = 60_000;
@@ -38,8 +41,7 @@ fn config() -> Config {
     // The image counts its own work, and says which branches lead to a pause: those of `proofbox_metering`, no others.
     config.wasm_branch_hinting(true);
     config.memory_init_cow(true);
-    // The image is one dense memory: below this size wasmtime maps it as a whole instead of copying segments.
-    config.memory_guaranteed_dense_image_size(256 * MIB as u64);
+    config.memory_guaranteed_dense_image_size(MAX_MAPPED_BYTES);
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(WASM_STACK + HOST_STACK);
     // Only component-model features need it; off, it takes its share out of every start.

@@ -30,7 +30,7 @@ pub(super) const MAX_IDLE: u32 = 16;
 /// Interpreters that wait, the last used one last.
 pub(super) struct IdleInterpreters<M>(Mutex<Vec<Idle<M>>>);
 
-/// One that waits.
+/// Interpreter that waits.
 pub(super) struct Idle<M> {
     /// Module that it is an instance of.
     pub module: Arc<M>,
@@ -49,7 +49,7 @@ impl<M> Default for IdleInterpreters<M> {
 }
 
 impl<M> IdleInterpreters<M> {
-    /// All that wait, the last used one last.
+    /// Waiting interpreters, the last used one last.
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<Idle<M>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -29,9 +29,9 @@ const MAX_STRETCHES: usize = 64;
 /// The hot pages of one kind of run, as page numbers of the linear memory.
 #[derive(Debug, Default)]
 pub(super) struct HotPages {
-    /// Those that the first runs have written to; in order, apart from each other.
+    /// Pages that the first runs have written to; in order, apart from each other.
     first: Vec<Range<usize>>,
-    /// Those and the ones that were learnt since; likewise.
+    /// Hot pages: the first ones, and what was learnt since; likewise.
     hot: Vec<Range<usize>>,
     learnt: usize,
     /// Number of the last runs that have written to each page that is not hot.

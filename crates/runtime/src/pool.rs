@@ -77,8 +77,6 @@ pub(super) struct LoadedModule {
     hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
     /// Pages that the runs have mapped from which those are learnt; `None` before and after.
     lesson: Mutex<Option<Vec<(RunKind, Mapped)>>>,
-    /// Whether what is released of a memory is the image's again, once one was reset.
-    is_mapped: OnceLock<bool>,
     /// Words in which interpreters look for signals, once one was asked.
     signal_words: OnceLock<SignalWords>,
 }
@@ -362,7 +360,6 @@ impl LoadedModule {
             pristine: OnceCell::new(),
             hot_pages: OnceLock::new(),
             lesson: Mutex::new(None),
-            is_mapped: OnceLock::new(),
             signal_words: OnceLock::new(),
         })
     }
@@ -418,8 +415,8 @@ impl LoadedModule {
         })
     }
 
-    /// Returns whether an interpreter whose run has ended may be reset: its memory has not grown, and its hot pages are
-    /// known. While they are being learnt, notes the pages that it has mapped.
+    /// Returns whether an interpreter whose run has ended may be reset: its memory has not grown, what is released of it is
+    /// the image's again, and its hot pages are known. While they are being learnt, notes the pages that it has mapped.
     pub(super) fn can_reset(&self, store: &Store<HostState>, kind: RunKind) -> bool {
         let Some(memory) = store.data().memory else { return false };
         let size = memory.data_size(store);
@@ -429,8 +426,8 @@ impl LoadedModule {
         {
             seen.extend(pagemap::scan(memory.data_ptr(store), size).map(|mapped| (kind, mapped)));
         }
-        // A release must be of the pages that the kernel has.
-        self.hot_pages.get().is_some() && size as u64 == self.initial_memory_bytes && pagemap::has_small_pages()
+        let is_mapped = self.initial_memory_bytes < engine::MAX_MAPPED_BYTES && pagemap::has_small_pages();
+        self.hot_pages.get().is_some() && size as u64 == self.initial_memory_bytes && is_mapped
     }
 
     /// Makes the memory of an interpreter equal to the image's; false, where that can't be done: the kernel does not name
@@ -442,9 +439,7 @@ impl LoadedModule {
         let Some(hot_pages) = self.hot_pages.get() else { return false };
         pristine.with_memory(|image| {
             let memory = memory.data_mut(store);
-            let is_reset = memory.len() == image.len() && lock(&hot_pages[kind as usize]).reset(memory, image, &mapped);
-            // wasmtime maps images as they are, unless they are large and sparse: seen once, as no page tells.
-            is_reset && *self.is_mapped.get_or_init(|| memory == image)
+            memory.len() == image.len() && lock(&hot_pages[kind as usize]).reset(memory, image, &mapped)
         })
     }
 }

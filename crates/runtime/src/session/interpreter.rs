@@ -284,6 +284,10 @@ impl Interpreter {
     /// that were written to and put back. Where few have been added since the last time, they are not looked at; others
     /// get their turns meanwhile.
     pub(super) async fn share_unchanged(&mut self, pristine: &Pristine) {
+        // A release of less than one of the kernel's pages would take what lies beside it.
+        if !pagemap::has_small_pages() {
+            return;
+        }
         let Ok(own) = self.own_pages() else { return };
         let count: usize = own.iter().map(ExactSizeIterator::len).sum();
         if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 2) {
