@@ -1,12 +1,11 @@
 //! The program `git`.
 
-use super::{Fake, ran, shown};
+use super::{Fake, longest_stretch, ran, shown};
 use crate::Host;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use proofbox_vfs::lock;
 use sha1::{Digest, Sha1};
-use std::future::poll_fn;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -171,7 +170,7 @@ async fn long_histories_are_gone_through_in_turns() {
     lock(host.tree()).write_file("/home/user/r/.git/refs/heads/main", head.as_bytes(), 0).expect("there is room");
     assert_eq!(ran(&host, "cd r; git log --format=%s | wc -l", "").await.stdout, "3001\n");
     let longest = longest_stretch(&host, "cd r; git log; git log main...main; git status -sb").await;
-    assert!(longest < Duration::from_secs(1), "{longest:?}");
+    assert!(longest < 300.0, "{longest} times the reference work");
     let head = commit(String::new(), &"x".repeat(5 << 20));
     lock(host.tree()).write_file("/home/user/r/.git/refs/heads/main", head.as_bytes(), 0).expect("there is room");
     let ran = ran(&host, "cd r; git log", "").await;
@@ -356,21 +355,6 @@ fn a_revision_may_have_any_characters() {
     assert_eq!(said.matches("unknown revision").count(), 6, "{said}");
 }
 
-/// Runs a script, and returns the longest time for which it let nothing else run.
-async fn longest_stretch(host: &Fake, text: &str) -> Duration {
-    let (mut longest, mut before) = (Duration::ZERO, Instant::now());
-    let script = ran(host, text, "");
-    tokio::pin!(script);
-    poll_fn(|context| {
-        let done = script.as_mut().poll(context);
-        longest = longest.max(before.elapsed());
-        before = Instant::now();
-        done.map(|_| ())
-    })
-    .await;
-    longest
-}
-
 #[tokio::test]
 async fn many_operands_are_looked_for_in_a_large_index() {
     let host = Fake::new();
@@ -381,7 +365,7 @@ async fn many_operands_are_looked_for_in_a_large_index() {
     for command in ["add", "restore", "ls-files", "reset -q", "rm -q --cached"] {
         let text = format!("cd r; git {command} $(yes z | head -n 90000)");
         let longest = longest_stretch(&host, &text).await;
-        assert!(longest < Duration::from_secs(2), "{command}: {longest:?}");
+        assert!(longest < 500.0, "{command}: {longest} times the reference work");
     }
 }
 
@@ -441,7 +425,7 @@ async fn patterns_are_bounded() {
     host.put("/home/user/r/.gitignore", &rules.repeat(500));
     let text = "git init -q r; cd r; n=$(yes aaaaaaaaaaaaaaaaaaaaaaaaa | head -n 10 | tr -d '\\n'); touch $n{1..500}; git status -s | wc -l";
     let longest = longest_stretch(&host, text).await;
-    assert!(longest < Duration::from_millis(500), "{longest:?}");
+    assert!(longest < 300.0, "{longest} times the reference work");
 }
 
 #[test]

@@ -7,9 +7,15 @@ mod oracle;
 mod terminal;
 
 use super::{Host, Processes, PythonStart, Reader, Script, Writer, run};
+use crate::bounds::thread_cpu;
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Base, Credentials, FilesQuota, SharedTree, User, lock};
-use std::sync::{Arc, Mutex};
+use std::{
+    future::{Future as _, poll_fn},
+    hash::{DefaultHasher, Hasher as _},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 /// A host whose `python3` is a few lines of Rust.
 pub(super) struct Fake {
@@ -161,4 +167,34 @@ pub(super) fn shown(text: &str) -> (String, String, i32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let ran = runtime.block_on(ran(&Fake::new(), text, ""));
     (ran.stdout, ran.stderr, ran.code)
+}
+
+/// CPU time of a fixed piece of work, the least of three.
+fn reference_work() -> Duration {
+    let bytes = vec![7; 1 << 20];
+    let timed = |_| {
+        let began = thread_cpu();
+        let mut hasher = DefaultHasher::new();
+        (0..4).for_each(|_| hasher.write(std::hint::black_box(&bytes)));
+        std::hint::black_box(hasher.finish());
+        thread_cpu() - began
+    };
+    (0..3).map(timed).min().unwrap_or_default()
+}
+
+/// Returns the longest CPU time for which a script lets nothing else of its thread run, as a multiple of the [`reference_work`],
+/// which takes about a millisecond. A machine that is slow now is so for both.
+async fn longest_stretch(host: &Fake, text: &str) -> f64 {
+    let before_it = reference_work();
+    let (mut longest, mut before) = (Duration::ZERO, thread_cpu());
+    let script = ran(host, text, "");
+    tokio::pin!(script);
+    poll_fn(|context| {
+        let done = script.as_mut().poll(context);
+        longest = longest.max(thread_cpu() - before);
+        before = thread_cpu();
+        done.map(|_| ())
+    })
+    .await;
+    longest.as_secs_f64() / before_it.max(reference_work()).as_secs_f64()
 }

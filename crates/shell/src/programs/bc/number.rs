@@ -282,11 +282,24 @@ fn digits_of(value: &BigUint, base: u32) -> Vec<u32> {
     if base <= 256 {
         return value.to_radix_be(base).into_iter().map(u32::from).collect();
     }
+    // As many digits at a time as a word holds: each division passes over the whole number.
+    let base = u64::from(base);
+    let (mut divisor, mut count) = (base, 1);
+    while let Some(more) = divisor.checked_mul(base) {
+        (divisor, count) = (more, count + 1);
+    }
     let mut digits = Vec::new();
     let mut rest = value.clone();
     while !rest.is_zero() {
-        digits.push((&rest % base).to_u32().unwrap_or(0));
-        rest /= base;
+        let mut part = (&rest % divisor).to_u64().unwrap_or(0);
+        rest /= divisor;
+        for _ in 0..count {
+            digits.push((part % base) as u32);
+            part /= base;
+        }
+    }
+    while digits.last() == Some(&0) {
+        digits.pop();
     }
     digits.reverse();
     digits
@@ -331,6 +344,9 @@ mod tests {
         }
         assert_eq!(number("255.5").render(16), "FF.8");
         assert_eq!(number("399").render(20), " 19 19");
+        assert_eq!(number("18446744073709551616").render(1000), " 018 446 744 073 709 551 616");
+        assert_eq!(number(&format!("1{}", "0".repeat(30))).render(1000), format!(" 001{}", " 000".repeat(10)));
+        assert_eq!(number("4294967298.5").render(1 << 16), " 00001 00000 00002.32768");
     }
 
     #[test]
