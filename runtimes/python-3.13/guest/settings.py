@@ -92,22 +92,26 @@ OF_CANDIDATE = {
     "directory": (os.getcwd, _set_directory, str, ("chdir(",)),
 }
 ALL = SETTINGS | OF_CANDIDATE
+# A text without these has none of those words.
+_HINTS = ("ontext", "err", "options", "umask", "weekday", "limit", "timeout(", "interval(", "digits", "chdir")
+assert all(any(map(word.__contains__, _HINTS)) for *_, words in ALL.values() for word in words)
 
 
 def named(text, code):
     """Returns the names of the settings that the tests' text or the snippet alters."""
-    # Most have none of these, and no word.
-    in_code = (
-        "ontext" in code or "err" in code or "options" in code or "umask" in code or "weekday" in code or "limit" in code or "timeout(" in code
-        or "interval(" in code or "digits" in code or "chdir" in code
-    )  # fmt: skip
-    in_text = "ontext" in text or "err" in text or "options" in text or "umask" in text or "weekday" in text or "limit(" in text or "timeout(" in text or "interval(" in text or "digits" in text
-    if not in_code and not in_text:
+    if not any(map(code.__contains__, _HINTS)) and not any(map(text.__contains__, _HINTS)):
         return ()
     return [
         name for name, (_, _, _, words) in ALL.items()
         if any(map(code.__contains__, words)) or name in SETTINGS and any(map(text.__contains__, words))
     ]  # fmt: skip
+
+
+def _is_value(value, type_):
+    """Returns whether that can be a setting's value: a function among numpy's options would be called by the tests' prints."""
+    if type(value) is dict is type_:
+        return all(type(name) is str and type(each) in side.SCALARS for name, each in value.items())
+    return type(value) is type_ or value is None
 
 
 class Shared:
@@ -147,7 +151,7 @@ class Shared:
 
     def take(self, told):
         """Takes what the candidate has altered. Returns whether it can be meant."""
-        if type(told) is not dict or not all(name in self.names and (type(value) is ALL[name][2] or value is None) for name, value in told.items()):
+        if type(told) is not dict or not all(name in self.names and _is_value(value, ALL[name][2]) for name, value in told.items()):
             return False
         side.signal("settings_by_candidate")
         try:
