@@ -251,7 +251,8 @@ def await_theirs(handle):
     """Awaits an object of the tests, from a coroutine of the candidate's."""
     ours = side.state.runner
     driven = ours is not None and ours.running
-    number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven)
+    place = _theirs().awaiting() if driven else (0, 0)
+    number, done, succeeded, value = side.state.ask("spawn", proxies.remote_id(handle), not driven, *place)
     if not done:
         return (yield from _until_settled(ours, number))
     if succeeded:

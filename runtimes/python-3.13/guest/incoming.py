@@ -240,7 +240,7 @@ def _restore_class(payload):
 
 # Marks beside the special methods: no hash, no weak references; its metaclass says what is an instance (abc.ABCMeta), or
 # how the class is shown.
-_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, *border.MARKS, *border.MARKS_OF_METACLASSES, "unhashable", "unreferable", "checks", "shown"})
+_SPECIALS_AND_MARK = frozenset({*border.SPECIALS, *border.MARKS, *border.MARKS_OF_METACLASSES, "unhashable", "unreferable", "checks", "shown", "awaited"})
 # Proxy types by what they were described as: a class keeps its proxy type when its interpreter is replaced by a fresh one.
 known_types = {}
 

@@ -87,7 +87,8 @@ def _mark_made(result, *operands):
 
 
 _ADDING = frozenset(f"__{prefix}{name}__" for name in "add mul matmul pow lshift rshift or".split() for prefix in ("", "r", "i"))
-_NUMBERS = frozenset({int, float, complex, bool})
+_MEASURES = frozenset({int, float, complex})
+_NUMBERS = _MEASURES | {bool}
 
 
 def taint(handle):
@@ -108,6 +109,8 @@ def arithmetic(name, base=None):
         if isinstance(other, (set, frozenset)) and type(self)._proofbox_real in _VIEWS and (content := _content_like(self, other)) is not None:
             return getattr(content, name, _has_none)(other)
         if not proxies.is_named(self):
+            if (result := _as_the_library(self, name, other)) is not None:
+                return result
             side.signal("operator_with_plain_data")
             return NotImplemented
         result = proxies.special(self, name, other, *rest)
@@ -119,6 +122,9 @@ def arithmetic(name, base=None):
             elif base is None or not _is_result_of(base, name, self, other, rest, result):
                 if type(other) in _TELLING_NOTHING and not self._proofbox_tainted:
                     _check_object(result, name)
+                elif name in _ADDING and self._proofbox_made and type(result) in _MEASURES:
+                    # `8 ** Rational(4, 3)`, of what the tests have made themselves.
+                    pass
                 elif name[2] != "i" or result is not self:
                     # An object that has been altered in place is what it was, as after a call of a method.
                     _mark_tainted(result, name)
@@ -127,6 +133,35 @@ def arithmetic(name, base=None):
         return result
 
     return method
+
+
+# Classes of the library that are containers by the content that they hold, and what that is.
+_USER_CONTAINERS = {collections.UserList: list, collections.UserDict: dict, collections.UserString: str}
+
+
+def _as_the_library(handle, name, other):
+    """Returns what an operator gives that a class has from `UserList` or its like: an object of the candidate's, if it holds what
+    the library makes of the content; else None."""
+    kind = type(handle)
+    if name in kind._proofbox_own:
+        return None
+    bases = (*kind._proofbox_library, *(kind._proofbox_real or object).__mro__)
+    plain = next((plain for base, plain in _USER_CONTAINERS.items() if base in bases), None)
+    if plain is None or (content := _content_like(handle, plain())) is None:
+        return None
+    word = name.strip("_")
+    try:
+        if name[2] == "r" and name != "__rshift__":
+            wanted = getattr(operator, f"__{word[1:]}__")(other, content)
+        else:
+            wanted = getattr(operator, name)(content, other)
+    except TypeError:
+        return None
+    result = proxies.special(handle, name, other)
+    if result is NotImplemented:
+        return None
+    held = _content_like(result, plain()) if proxies.is_remote(result) and type(result) is kind else result
+    return result if type(held) is plain and held == wanted else None
 
 
 # What the library's mappings give, whose operators give sets.
@@ -230,7 +265,11 @@ def text_of_value(base, name, own):
     def method(self, *args):
         if side.state.grader and sys._getframe(1).f_globals.get("__name__") in border.MAKERS:
             return getattr(plain_of(base, self), name)(*args)
-        return own(self, *args)
+        shown = own(self, *args)
+        if side.state.grader and name != "__repr__" and not proxies.is_named(self) and border.asked_by(1) == "tests":
+            if shown != getattr(plain_of(base, self), name)(*args):
+                side.signal("text_by_candidate")
+        return shown
 
     method.__name__ = name
     return method

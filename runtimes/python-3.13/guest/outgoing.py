@@ -199,6 +199,8 @@ def _reduce_class(cls):
         specials.append("unreferable")
     if type(cls) is not type and type(cls).__instancecheck__ is not type.__instancecheck__:
         specials.append("checks")
+    if side.state.grader and inspect.iscoroutinefunction(names.get("__call__")):
+        specials.append("awaited")
     if type(cls) is not type and type(cls).__repr__ is not type.__repr__:
         specials.append("shown")
     if type(cls) is not type:

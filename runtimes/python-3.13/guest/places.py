@@ -62,6 +62,22 @@ class Places:
                 _place.set(number)
             bridge.converse(("place", number, parent, loop is not None))
 
+    def start(self, coroutine, place, kept):
+        """Starts a coroutine of the tests for a task of the candidate: in the context of the tests' task to which that one belongs,
+        or in a copy of it, which belongs to a context that the candidate has kept."""
+        loop = asyncio.get_running_loop()
+        asker = next((task for task, number in (self.numbers or {}).items() if number == place), None) if place else None
+        context = asker.get_context() if isinstance(asker, asyncio.Task) else None
+        if context is not None and not kept:
+            task = loop.create_task(coroutine, context=context)
+            self.numbers[task] = place
+            return task
+        if kept:
+            # Of a task without a place, which has a context that nobody has given it.
+            context = context.copy() if context is not None else contextvars.Context() if not place else contextvars.copy_context()
+            context.run(_place.set, kept)
+        return loop.create_task(coroutine, context=context)
+
     def copy_context(self, copy):
         """A copy of the present context, with one of the candidate's beside it: a place of its own."""
         context = copy()
@@ -153,7 +169,7 @@ class Theirs:
     def __init__(self, operations, tasks):
         self.operations, self.tasks = operations, tasks
         self.contexts = {}  # by place
-        self.present = 0
+        self.present = self.kept = 0
         self.entered = []
         self.workers = {}  # by ident of the tests' thread
         self.stirred = False
@@ -170,10 +186,24 @@ class Theirs:
             within = self.contexts.pop(parent, None)
             if within is not None:
                 self.contexts[parent] = within
-            self.contexts[number] = within.copy() if within else contextvars.copy_context()
+            context = self.contexts[number] = within.copy() if within else contextvars.copy_context()
+            context.run(_place.set, number)
         self.present = number
         asyncio._set_running_loop(self.tasks().loop if in_loop else None)
         side.state.perform = self.perform
+
+    def awaiting(self):
+        """The place to which the task of the candidate belongs that awaits something of the tests, and a place of its own if it is
+        none that the tests have made: then its context is a copy."""
+        place = _place.get()
+        task = asyncio.current_task()
+        if not self.contexts or task is None or task.get_context() is self.contexts.get(place):
+            return place, 0
+        self.kept -= 1
+        while len(self.contexts) >= _MAX_CONTEXTS:
+            del self.contexts[next(iter(self.contexts))]
+        self.contexts[self.kept] = contextvars.copy_context()
+        return place, self.kept
 
     @property
     def context(self):

@@ -5,6 +5,7 @@ operators.py."""
 
 import contextlib
 import dataclasses
+import inspect
 import operator
 import re
 import sys
@@ -475,6 +476,10 @@ def call_object(self, *args, **kwargs):
     return side.state.ask("call", remote_id(self), args, kwargs)
 
 
+async def call_awaited(self, *args, **kwargs):
+    return await call_object(self, *args, **kwargs)
+
+
 def _patient(method):
     """A method by which a thread of the candidate waits for a queue or lock of the tests: it tries again when something has
     happened that may have released it. (As a function: others can go on only where no call from C is in the way.)"""
@@ -639,17 +644,20 @@ def note_item(handle, given):
 
 
 def await_result(self):
-    return (yield from side.state.finished(self))
+    # `anext` with a default asks for it at each step.
+    return _driver(self) if self._proofbox_ends_loop else side.state.finished(self)
 
 
 def _driver(self):
     """Returns the driver of a coroutine of the other side, for a loop that knows it as one."""
     try:
-        return object.__getattribute__(self, "_proofbox_driver")
+        driver = object.__getattribute__(self, "_proofbox_driver")
     except AttributeError:
+        driver = None
+    if driver is None or self._proofbox_ends_loop and driver.gi_frame is None:
         driver = side.state.finished(self)
         object.__setattr__(self, "_proofbox_driver", driver)
-        return driver
+    return driver
 
 
 def send_value(self, value):
@@ -712,6 +720,10 @@ def get_attribute(self, name):
         return getattr(type(self), name)
     if not side.state.grader and name[:1] == "_" and type(self)._proofbox_real in faces.KINDS:
         return faces.attribute(self, name)
+    if name == "_is_coroutine_marker" and type(self)._proofbox_real in faces.KINDS and sys._getframe(1).f_globals.get("__name__") == "inspect":
+        # Each side has a mark of its own.
+        side.state.ask("get", remote_id(self), name)
+        return inspect._is_coroutine_mark
     _check_readable(name, type(self)._proofbox_real)
     _check_no_record(self, name)
     if name == "__dict__" and not side.state.grader:

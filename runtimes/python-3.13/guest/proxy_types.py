@@ -176,6 +176,8 @@ def make_proxy_type(qualname, module, bases, specials, own, overridden, real=Non
             for mark in border.MARKS.intersection(specials):
                 what, name = mark.split()
                 namespace[name] = None if what == "no" else _another(_METHODS[name])
+        if "awaited" in specials and not side.state.grader:
+            namespace["__call__"] = proxies.call_awaited
         if "unreferable" in specials:
             namespace["__slots__"] = () if any(type(base) is proxies.ProxyType for base in proxied) else ("__dict__",)
         if real is not None and module == "builtins" and qualname in ("coroutine", "async_generator_asend", "async_generator_athrow", "anext_awaitable"):

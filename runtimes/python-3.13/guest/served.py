@@ -400,14 +400,18 @@ def _is(number, what, value):
 _ALTERING_METHODS = operators.MUTATORS | {"write", "writelines", "truncate", "set"}
 
 
-def _spawn(number, whole):
-    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop."""
+def _spawn(number, whole, place, kept):
+    """Starts an awaitable of the tests that the candidate awaits; `whole`: it can't wait for our loop. `place`, `kept`: the context of
+    who awaits it, as `Theirs.awaiting` tells it."""
     state, target = side.state, _object(number)
+    if not border.is_number(place) or type(kept) is not int or kept > 0:
+        side.refuse("protocol_violation", "a place that is none")
     if whole is not True:
+        coroutine = _awaited(target)
         try:
-            task = asyncio.get_running_loop().create_task(_awaited(target))
+            task = state.candidate.places.start(coroutine, place, kept)
         except RuntimeError:
-            pass
+            coroutine.close()
         else:
             task.add_done_callback(lambda task: _settled(number, task))
             state.candidate.started = {**state.candidate.started, number: task}

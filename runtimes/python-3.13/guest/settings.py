@@ -256,6 +256,7 @@ _REGISTERING = {
     "register_converter": ("sqlite3", "register_converter"),
     "addLevelName": ("logging", "addLevelName"),
     "register_namespace": ("xml.etree.ElementTree", "register_namespace"),
+    "copyreg": ("copyreg", "pickle"),
 }
 _recorded = []
 
@@ -284,7 +285,7 @@ def _record(module, name):
     @functools.wraps(own)
     def recorded(*args, **kwargs):
         result = own(*args, **kwargs)
-        if not kwargs:
+        if not kwargs and (name != "pickle" or _is_class(args[0])):
             _recorded.append((f"{module.__name__}.{name}", args))
         return result
 
@@ -293,7 +294,7 @@ def _record(module, name):
 
 def registers(code):
     """Returns whether a snippet may register something."""
-    return "regist" in code or "add_type" in code or "addLevelName" in code
+    return "regist" in code or "add_type" in code or "addLevelName" in code or "copyreg" in code
 
 
 def watch_registries():
@@ -346,6 +347,10 @@ def _is_abstract(value):
     return isinstance(value, abc.ABCMeta) and value.__module__ in border.ABSTRACT_MODULES
 
 
+def _is_class_of_tests(value):
+    return isinstance(value, type) and not _is_class(value) and not origins.is_of_library(value) and not border.derives_from_staying(value)
+
+
 def _is_text(value):
     return type(value) is str
 
@@ -364,6 +369,7 @@ REGISTERED = {
     "logging.addLevelName": (lambda level, name: _module("logging").addLevelName(level, name), (_is_whole, _is_text)),
     "xml.etree.ElementTree.register_namespace": (lambda prefix, uri: _module("xml.etree.ElementTree").register_namespace(prefix, uri), (_is_text, _is_text)),
     "abc.register": (_register_abstract, (_is_abstract, _is_class)),
+    "copyreg.pickle": (lambda cls, reducer: _module("copyreg").pickle(cls, reducer), (_is_class_of_tests, proxies.is_remote)),
 }
 
 
