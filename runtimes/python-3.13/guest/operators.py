@@ -136,7 +136,7 @@ def arithmetic(name, base=None):
 
 
 # Classes of the library that are containers by the content that they hold, and what that is.
-_USER_CONTAINERS = {collections.UserList: list, collections.UserDict: dict, collections.UserString: str}
+_USER_CONTAINERS = {collections.UserList: list, collections.UserDict: dict, collections.UserString: str, collections.ChainMap: dict}
 
 
 def _as_the_library(handle, name, other):
@@ -843,10 +843,22 @@ def changed_here(base, name, is_overridden):
         if is_overridden and (name not in REMOVERS or _tells_nothing(base, name, args, kwargs)):
             return _change_on_both_sides(self, base, name, args, kwargs)
         side.state.dirty[self._proofbox_number] = True
-        return function(self, *args, **kwargs)
+        result = function(self, *args, **kwargs)
+        if base is collections.deque and name in _FILLING and (most := self.maxlen) is not None:
+            while base.__len__(self) > most:
+                base.pop(self) if name[-4:] == "left" else base.popleft(self)
+        return result
 
     method.__name__ = name
     return method
+
+
+# What makes a deque longer: the content that is here knows no bound.
+_FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "__iadd__", "__imul__"})
+
+
+def bound_of(handle):
+    return proxies.get_attribute(handle, "maxlen")
 
 
 def _tells_nothing(base, name, args, kwargs):

@@ -228,6 +228,8 @@ def _container_methods(base, specials, own, overridden):
         namespace["__bool__"] = operators.truth_of_content(base)
     namespace |= _overridden(base, overridden)
     namespace |= {name: operators.changed_here(base, name, name in own or name in overridden) for name in operators.MUTATORS if hasattr(base, name)}
+    if base is collections.deque:
+        namespace["maxlen"] = property(operators.bound_of)
     if base is collections.defaultdict:
         namespace["__missing__"] = _METHODS["__missing__"]
     namespace["__eq__"], namespace["__ne__"] = operators.content_equal(base), operators.is_not_equal
