@@ -61,7 +61,7 @@ def converse(request, takes=False):
     try:
         kind, message, received, more = _exchange(REQUEST, request, None, sent, given, sent)
         while kind == REQUEST:
-            kind, message, received, more = _answer(message, received, more, sent, request)
+            kind, message, received, more = answer(message, received, more, sent, request)
             if not more:
                 state.replied = ()
     except SystemError:
@@ -95,7 +95,7 @@ def pass_nowhere(request):
         there.shared.next[0] = there.shared.sent = 1
         there.objects = collections.defaultdict(object)
         _, received, _ = _proofbox.decode(data, None, marshal.restore, there.link)
-        # As `_answer` of a call.
+        # As `answer` of a call.
         there.shared.keep(there, received, marshal.snapshots(received), (True, None))
     finally:
         side.state = own
@@ -248,11 +248,11 @@ def serve(upcoming=None):
     state = side.state
     _, message, received, more = upcoming or _exchange(READY, None, None, [], None, None)
     while upcoming is not None or state.calls is None:
-        _, message, received, more = _answer(message, received, more, None, None)
+        _, message, received, more = answer(message, received, more, None, None)
     return None, message, received, more
 
 
-def _answer(request, received, more, asked, asking):
+def answer(request, received, more, asked, asking):
     """Carries out a request and sends the reply; what comes next. `asking`: this side's request that still waits for its
     reply, if there is one, and `asked` its containers."""
     state = side.state
@@ -308,11 +308,14 @@ def _answer(request, received, more, asked, asking):
 
 
 def _flush():
-    for stream in (sys.__stdout__, sys.__stderr__):
-        try:
-            stream.flush()
-        except BaseException:
-            pass  # it has closed it
+    try:
+        sys.__stdout__.flush()
+    except BaseException:
+        pass  # it has closed it
+    try:
+        sys.__stderr__.flush()
+    except BaseException:
+        pass
 
 
 def _await_turn(calls, received):

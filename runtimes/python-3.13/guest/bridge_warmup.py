@@ -8,7 +8,6 @@ import _proofbox_bridge as bridge
 import _proofbox_candidate as candidate
 import _proofbox_commands as commands
 import _proofbox_incoming as incoming
-import _proofbox_marshal as marshal
 import _proofbox_side as side
 import _proofbox_threads as threads
 
@@ -87,32 +86,25 @@ def play(run, main):
 
 # What the candidate's side knows, while the other is at it.
 _sides = {}
+# Requests that wait for their replies, each with its containers; and replies.
+_asked = []
+_replies = []
 
 
 def _exchange(kind, message, changes, sent, given, asked, reduce, restore, link):
-    """Carries out a request at once, on the other side."""
-    if kind != bridge.REQUEST:
-        raise RuntimeError("nobody asked")
-    data = _proofbox.encode(kind, message, None, sent, given, reduce, link)
-    own, side.state = side.state, _sides[0]
-    _sides[0] = own
-    there = side.state
+    """Carries out a request at once, on the other side. A reply is what that gives."""
+    data = _proofbox.encode(kind, message, changes, sent, given, reduce, link)
+    if kind == bridge.REPLY:
+        _replies.append(data)
+        return None
+    own, there = side.state, _sides[0]
+    side.state, _sides[0] = there, own
     request, received, contents = _proofbox.decode(data, None, restore, there.link)
     if there.shared:
         there.shared.crossed()
-    if contents:
-        incoming.take_contents(contents)
-    before = marshal.snapshots(received)
-    try:
-        reply = True, there.perform(*request)
-    except Exception as error:
-        reply = False, error
-    sys.__stdout__.flush()
-    changes = there.shared.keep(there, received, before, reply) if there.shared.sent else marshal.changes(received, before)
-    if there.shared:
-        there.shared.note(there)
-    data = _proofbox.encode(bridge.REPLY, reply, changes, [], received, reduce, there.link)
-    if there.shared:
-        there.shared.crossed()
-    _sides[0], side.state = side.state, own
-    return bridge.REPLY, *_proofbox.decode(data, asked, restore, link)
+    waiting = _asked[-1] if _asked else (None, None)
+    _asked.append((sent, message))
+    bridge.answer(request, received, contents, *waiting)
+    _asked.pop()
+    side.state, _sides[0] = own, there
+    return bridge.REPLY, *_proofbox.decode(_replies.pop(), asked, restore, link)

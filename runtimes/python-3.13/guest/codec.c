@@ -38,7 +38,8 @@
 
 #define HOST(name) __attribute__((import_module("proofbox"), import_name(name))) extern
 HOST("post") int host_post(const void *message, size_t length);
-HOST("exchange") int64_t host_exchange(int kind, const void *message, size_t length);
+/* A reply of at most `capacity` bytes is written to `reply`; a longer one is to be taken. */
+HOST("exchange") int64_t host_exchange(int kind, const void *message, size_t length, void *reply, size_t capacity);
 HOST("take") int host_take(void *message, size_t length);
 HOST("printed") size_t host_printed(int stream, void *text, size_t capacity);
 HOST("renew") int host_renew(void);
@@ -975,6 +976,9 @@ static Reader reader_of(const unsigned char *data, size_t length, PyObject *rest
     };
 }
 
+/* Bytes of a reply up to which it lies on the stack. */
+#define SMALL_REPLY 512
+
 /* exchange(kind, message, changes, sent, given, asked, reduce, restore, link) -> (kind, message, received, more)
  *
  * Hands a message to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
@@ -995,7 +999,8 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     Writer w = {0};
     int kind = (int)PyLong_AsLong(args[0]);
     int failed = (kind == -1 && PyErr_Occurred()) || encode_message(&w, kind, args + 1, args[6], args[8]) < 0;
-    int64_t answered = failed ? -1 : host_exchange(kind, w.data, w.length);
+    unsigned char small[SMALL_REPLY];
+    int64_t answered = failed ? -1 : host_exchange(kind, w.data, w.length, small, sizeof small);
     forget(&w);
     if (failed) return NULL;
     if (answered < 0) {
@@ -1003,16 +1008,16 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
         return NULL;
     }
     size_t length = (size_t)(answered & 0xFFFFFFFF);
-    unsigned char *data = PyMem_Malloc(length ? length : 1);
-    if (!data) return PyErr_NoMemory();
+    unsigned char *large = length > sizeof small ? PyMem_Malloc(length) : NULL, *data = large ? large : small;
+    if (length > sizeof small && !large) return PyErr_NoMemory();
     PyObject *result = NULL;
-    if (host_take(data, length) == 0) {
+    if (!large || host_take(large, length) == 0) {
         Reader r = reader_of(data, length, args[7], args[5], kind == KIND_REPLY ? args[3] : NULL, args[8]);
         PyObject *more, *o = decode_all(&r, &more);
         if (o) result = Py_BuildValue("(iNON)", (int)(answered >> 32), o, r.seen, more);
         Py_XDECREF(r.seen);
     }
-    PyMem_Free(data);
+    PyMem_Free(large);
     if (!result) {
         /* Told apart from what can't be sent: the conversation has gone on. */
         PyErr_Clear();

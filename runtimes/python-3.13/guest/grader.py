@@ -685,40 +685,41 @@ def ask(*request):
     candidate = state.candidate
     if candidate.lost:
         raise candidate.lost
-    if request[0] not in _READING and not (request[0] == "special" and request[2] in _MEASURING):
+    operation = request[0]
+    if operation not in _READING and not (operation == "special" and request[2] in _MEASURING):
         state.changes += 1
     try:
-        loads = request[0] == "load"
+        # Nothing comes before that: what is printed meanwhile is what the snippet prints when it is loaded.
+        loads = operation == "load"
         if not loads:
             _tell_of_changes(candidate)
         before = asked(request) if asked is not None else None
-        # Nothing comes before that: what is printed meanwhile is what the snippet prints when it is loaded.
         value = candidate.attend(request) if candidate.attends and not loads else bridge.converse(request)
-        if state.has_stand_ins and (request[0] == "signature" or request[0] == "get" and request[2] in border.LOOKED_AT_ONLY) and not foreign_files.serving.get():
+        if state.has_stand_ins and (operation == "signature" or operation == "get" and request[2] in border.LOOKED_AT_ONLY) and not foreign_files.serving.get():
             value = theirs.as_named(value)
-        if state.cut_names and request[0] == "get" and request[2] == "__qualname__" and type(value) is str:
+        if state.cut_names and operation == "get" and request[2] == "__qualname__" and type(value) is str:
             value = state.cut_names.get(value, value)
         if answered is not None:
             answered(value, request, before)
         kind = type(value)
-        if state.failed is not None and request[0] not in _OF_TASKS:
+        if state.failed is not None and operation not in _OF_TASKS:
             side.note_swallowed(True)
-        if kind in side.MAY_BE_EMPTY and request[0] in _OF_OBJECTS and not (request[0] == "get" and request[2][:2] == "__"):
+        if kind in side.MAY_BE_EMPTY and operation in _OF_OBJECTS and not (operation == "get" and request[2][:2] == "__"):
             if not value or kind in side.TEXTS and value.isspace():
                 # A loop over it checks nothing.
                 state.signals["empty_result"] = True
             elif candidate.parses:
                 note_texts(candidate.parses, value)
-        called = request[0] == "call"
+        called = operation == "call"
         if state.makers and called and request[1] in state.makers:
             operators.note_made(request[1], (*request[2], *request[3].values()), value)
         if called and request[2] and type(request[2][0]) in _DECORATED:
             _note_decorated(request[2][0], value)
-        if candidate.compares_arrays and request[0] in _OF_OBJECTS and (kind in _SCALARS or kind is tuple and not _SCALARS.isdisjoint(map(type, value))):
+        if candidate.compares_arrays and operation in _OF_OBJECTS and (kind in _SCALARS or kind is tuple and not _SCALARS.isdisjoint(map(type, value))):
             side.signal("broadcast_comparison")
         if called and type(kind) is not proxies.ProxyType:
             state.values += 1
-        elif candidate.waiting and request[0] not in _OF_TASKS:
+        elif candidate.waiting and operation not in _OF_TASKS:
             # It may have given one of its tasks something to do.
             candidate.wake(candidate.waiting)
         return value
@@ -747,12 +748,12 @@ def ask(*request):
     except Exception as error:
         if answered is not None:
             answered([*error.args, getattr(error, "filename", None)])
-        if error.__context__ is not None and side.tells_of_failure(error.__context__) and request[0] != "special":
+        if error.__context__ is not None and side.tells_of_failure(error.__context__) and operation != "special":
             # `with raises(Closed): with closing(x): assert ...`
             side.signal("suppressed_assertion")
         raise
     finally:
-        if state.failed is not None and request[0] not in _OF_TASKS:
+        if state.failed is not None and operation not in _OF_TASKS:
             side.note_swallowed(False)
         show_printed(state)
 

@@ -23,16 +23,17 @@ import _proofbox_threads as threads
 
 def remote_id(proxy):
     """The number of a handle's object; one that lived in an interpreter that is gone is found again by its name."""
+    state = side.state
     if type(proxy) is ProxyType:
-        number = side.state.homes.get(proxy)
-        return side.state.refresh(proxy) if number is None else number
-    if proxy._proofbox_generation != side.state.generation:
-        return side.state.refresh(proxy)
+        number = state.homes.get(proxy)
+        return state.refresh(proxy) if number is None else number
+    if proxy._proofbox_generation != state.generation:
+        return state.refresh(proxy)
     number = proxy._proofbox_number
-    if number in side.state.dirty:
+    if state.dirty and number in state.dirty:
         # What this side has changed in its copy goes with the request that needs it.
-        del side.state.dirty[number]
-        side.state.pending.append(("yours", number, side.CONTAINERS[type(proxy)._proofbox_container][1](proxy)))
+        del state.dirty[number]
+        state.pending.append(("yours", number, side.CONTAINERS[type(proxy)._proofbox_container][1](proxy)))
     return number
 
 

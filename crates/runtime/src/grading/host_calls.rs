@@ -26,9 +26,13 @@ const TIMED_OUT: i32 = 124;
 
 /// Gives the linker the calls of the bridge.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
-    linker.func_wrap_async(PROOFBOX, "exchange", |caller, (kind, address, length): (i32, u32, u32)| {
-        Box::new(exchange(caller, kind, address, length))
-    })?;
+    linker.func_wrap_async(
+        PROOFBOX,
+        "exchange",
+        |caller, (kind, address, length, reply, capacity): (i32, u32, u32, u32, u32)| {
+            Box::new(exchange(caller, kind, (address, length), (reply, capacity)))
+        },
+    )?;
     linker.func_wrap_async(PROOFBOX, "take", |mut caller, (address, length): (u32, u32)| {
         Box::new(async move {
             let answer = take(&mut caller, address, length)?;
@@ -45,14 +49,39 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
 }
 
 /// Says something and waits for what is said next: its kind in the upper half, its length in the lower; -1 where there
-/// is nobody.
-async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, length: u32) -> wasmtime::Result<i64> {
-    if kind == COMMAND {
-        return command(caller, address, length).await;
+/// is nobody. `place` is where the guest wants it and how many bytes there are; what is longer it has to take.
+async fn exchange(
+    mut caller: Caller<'_, HostState>,
+    kind: i32,
+    message: (u32, u32),
+    place: (u32, u32),
+) -> wasmtime::Result<i64> {
+    let answered = if kind == COMMAND {
+        // Apart, as it is large: messages between guests are many.
+        Box::pin(command(&mut caller, message)).await?
+    } else {
+        converse(&mut caller, kind, message).await?
+    };
+    let ((address, capacity), length) = (place, answered as u32);
+    if answered >= 0 && length <= capacity {
+        if take(&mut caller, address, length)? != 0 {
+            return Err(wasmtime::Error::msg("the place for a reply lies outside the guest's memory"));
+        }
+        caller.data_mut().host_work.count_bytes(length as usize);
     }
+    settle(&mut caller).await?;
+    Ok(answered)
+}
+
+/// Says something to the other guest of a pair, and waits for what it says.
+async fn converse(
+    caller: &mut Caller<'_, HostState>,
+    kind: i32,
+    (address, length): (u32, u32),
+) -> wasmtime::Result<i64> {
     let Some(endpoint) = caller.data().endpoint.clone() else { return Ok(-1) };
-    let fuel = fuel::used(&mut caller);
-    let (memory, state) = HostState::split(&mut caller)?;
+    let fuel = fuel::used(&mut *caller);
+    let (memory, state) = HostState::split(caller)?;
     let spent = Spent { fuel, execution: state.stopwatch.execution(), peak_memory_bytes: state.limiter.peak() as u64 };
     let start = address as usize;
     let message = memory
@@ -65,15 +94,14 @@ async fn exchange(mut caller: Caller<'_, HostState>, kind: i32, address: u32, le
     stopwatch.end_idle();
     let (kind, heard) = heard.map_err(wasmtime::Error::new)?;
     caller.data_mut().host_work.count_bytes(length as usize);
-    settle(&mut caller).await?;
     Ok(i64::from(kind) << 32 | heard as i64)
 }
 
 /// Runs a script for the shell, in the midst of a call or a run. What it writes goes where the guest writes to; where the
 /// guest wants it itself, it is in the reply. -1 where the guest has no shell.
-async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -> wasmtime::Result<i64> {
-    let fuel_left = fuel::left(&mut caller);
-    let (memory, state) = HostState::split(&mut caller)?;
+async fn command(caller: &mut Caller<'_, HostState>, (address, length): (u32, u32)) -> wasmtime::Result<i64> {
+    let fuel_left = fuel::left(&mut *caller);
+    let (memory, state) = HostState::split(caller)?;
     let start = address as usize;
     let credentials = state.descriptors.tree().credentials();
     let message = memory.get(start..start.saturating_add(length as usize));
@@ -131,7 +159,7 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
         tokio::task::yield_now().await;
     }
     let written = std::mem::take(&mut *written.lock().unwrap_or_else(PoisonError::into_inner));
-    let (_, state) = HostState::split(&mut caller)?;
+    let (_, state) = HostState::split(caller)?;
     let [stdout, stderr] = if capture {
         written.bytes
     } else {
@@ -152,10 +180,9 @@ async fn command(mut caller: Caller<'_, HostState>, address: u32, length: u32) -
     if let Some(shell) = &state.shell {
         // What its interpreters have used is the guest's.
         let used = shell.take_fuel();
-        fuel::charge(&mut caller, used)?;
+        fuel::charge(&mut *caller, used)?;
     }
     caller.data_mut().host_work.count_bytes(length);
-    settle(&mut caller).await?;
     Ok(i64::from(COMMAND_ENDED) << 32 | length as i64)
 }
 
