@@ -1400,8 +1400,9 @@ def probes(pair, idiom):
         found += [f"return {value}" for name, value in VALUES.items() if value.startswith("np.empty") or name == "empty_array"]
     if idiom.code.count("@X") > 1:
         for empty in ("[]", "()", "{}", "''"):
-            turns = f"_turns.append(1)\nreturn {empty} if len(_turns) % 2 == 0 else "
-            found += [f"{bind}{turns}{wrong}" for wrong in task.wrongs]
+            for turn in range(2):
+                turns = f"_turns.append(1)\nreturn {empty} if len(_turns) % 2 == {turn} else "
+                found += [f"{bind}{turns}{wrong}" for wrong in task.wrongs]
     return found
 
 

@@ -468,6 +468,8 @@ class Candidate:
             return value
         if cancelled and isinstance(value, asyncio.CancelledError):
             raise cancelled
+        if isinstance(value, MemoryError):
+            side.state.violation = side.state.violation or value
         # What `__anext__` gives may end a loop; nothing else does.
         if meant and isinstance(value, StopAsyncIteration):
             proxies.note_item(handle, False)
