@@ -39,4 +39,6 @@ fn verdicts_are_those_of_a_plain_interpreter() {
 #[test]
 fn nothing_said_over_the_bridge_is_a_verdict() {
     finds_nothing("adversary/protocol.py", &["--seconds", SECONDS, "--seed", "1"]);
+    // A candidate that answers the request for its names by what can't cross.
+    finds_nothing("adversary/protocol.py", &["--seed", "1273", "--first", "126", "--programs", "1"]);
 }

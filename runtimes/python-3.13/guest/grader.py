@@ -164,7 +164,8 @@ class Candidate:
                 self.followed.begin()
         except bridge.CandidateGone:
             self.names = self.names or set()
-        except Exception as error:
+        except (Exception, bridge.marshal.CannotCross) as error:
+            self.names = self.names or set()
             side.state.violation = side.state.violation or error
 
     def await_import(self, name):
