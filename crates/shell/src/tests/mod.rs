@@ -10,12 +10,10 @@ use super::{Host, Processes, PythonStart, Reader, Script, Writer, run};
 use crate::bounds::thread_cpu;
 use futures_util::future::BoxFuture;
 use proofbox_vfs::{Base, Credentials, FilesQuota, SharedTree, User, lock};
-use std::{
-    future::{Future as _, poll_fn},
-    hash::{DefaultHasher, Hasher as _},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::future::{Future as _, poll_fn};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A host whose `python3` is a few lines of Rust.
 pub(super) struct Fake {
