@@ -243,6 +243,7 @@ INNARDS = ("gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
 # of all that the tests do with them.
 HELD = {
     "threading.Timer": frozenset({"args", "kwargs", "function"}),
+    "_io.BytesIO": frozenset({"getbuffer"}),
     "sqlite3.Connection": frozenset({"set_trace_callback", "set_authorizer", "set_progress_handler"}),
 }
 # Requests of C: which objects they are for. An attribute can be set or deleted on instances only, and not where a library's

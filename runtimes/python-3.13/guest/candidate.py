@@ -372,6 +372,8 @@ def _watch(what):
         _keep_arguments()
     if "printing" in what:
         _watch_printing(state)
+    if "threads" in what:
+        _watch_threads(state)
     if "filters" in what:
         settings.watch_filters()
     if "registries" in what:
@@ -438,6 +440,22 @@ def _watch_printing(state):
         if present is not told:
             told = present
             state.ask("printing", None if present is own or outputs.is_of_tests(present) else present)
+
+    state.before_message = before_message
+
+
+def _watch_threads(state):
+    """Tells whether a thread of the candidate's asks the tests for something: they take it for their own."""
+    before = state.before_message
+    is_told = False
+
+    def before_message():
+        nonlocal is_told
+        if before:
+            before()
+        if not is_told and not threads.is_main():
+            is_told = True
+            state.ask("altered", "threads")
 
     state.before_message = before_message
 

@@ -31,6 +31,7 @@
 #include "attributes.h"
 #include "pipe.h"
 #include "sockets.h"
+#include "mirrors.h"
 #include "sharing.h"
 #include "threads.h"
 #include <stdint.h>
@@ -379,7 +380,7 @@ static int write_reduced(Writer *w, PyObject *o, Py_ssize_t references, int acco
         payload = PyTuple_GET_ITEM(pair, 1);
         if (PyUnicode_CheckExact(name)) {
             int seen = write_if_seen(w, o, references <= accounted), sharing = w->sharing;
-            if (!seen && references > accounted) w->owned = 1;
+            if (!seen && (references > accounted || sharing_is_array(o))) w->owned = 1; /* It may be a view of what is held. */
             if (!seen && sharing) {
                 Py_ssize_t n;
                 const char *text = PyUnicode_AsUTF8AndSize(name, &n);
@@ -1091,6 +1092,8 @@ static PyMethodDef methods[] = {
     {"snapshots", sharing_snapshots, METH_O, "snapshots(containers): shallow copies, for changed()."},
     {"changed", (PyCFunction)(void (*)(void))sharing_changed, METH_FASTCALL, "changed(containers, snapshots): indices of those that were changed."},
     {"altered", (PyCFunction)(void (*)(void))sharing_altered, METH_FASTCALL, "altered(containers, snapshots): as changed(), of dicts."},
+    {"mirrors_prepare", mirrors_prepare, METH_O, "mirrors_prepare(metaclass): see mirrors.c."},
+    {"mirrors_set_own", (PyCFunction)(void (*)(void))mirrors_set_own, METH_FASTCALL, "mirrors_set_own(class, name, value): sets an attribute of a mirror here."},
     {"has_room", (PyCFunction)(void (*)(void))shared_has_room, METH_FASTCALL, "has_room(containers, container): whether that one can be shared, too."},
     {"begin", (PyCFunction)(void (*)(void))sharing_begin, METH_FASTCALL, "begin(containers, snapshots): snapshots of those that have none."},
     {"forget", (PyCFunction)(void (*)(void))sharing_forget, METH_FASTCALL, "forget(keys, containers, ids, snapshots): takes them out."},

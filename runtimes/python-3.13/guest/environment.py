@@ -391,6 +391,10 @@ def _answer_about_the_system():
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2
     _tell_disk_usage()
 
+    def times():
+        return os.times_result((time.process_time(), 0.0, 0.0, 0.0, time.monotonic()))
+
+    _install(times, os)
     time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
     clock_info = time.get_clock_info
 

@@ -585,6 +585,7 @@ _WATCHED = {
 }
 # ... what is told of if the candidate alters it, and then can't be seen ...
 _LOOKED_AT_LATER = {
+    "threads": ("current_thread(", "main_thread(", "get_ident(", "get_native_id(", "threading.local", "ContextVar("),
     "sys.path": ("sys.path ==", "== sys.path", "list(sys.path)", "tuple(sys.path)", "sys.path[:]", "sys.path.copy()", "len(sys.path)"),
 }
 # ... and what can't be.
@@ -620,7 +621,7 @@ _WATCHED_WORDS = tuple(word for words in _WATCHED.values() for word in words)
 _LATER_WORDS = tuple(word for words in _LOOKED_AT_LATER.values() for word in words)
 _ALL_WORDS = (*_OF_ONE_INTERPRETER, *_WATCHED_WORDS, *_LATER_WORDS, "builtins")
 # A text without these has none of those.
-_LOOKED_AT = (*(word for word in _OF_ONE_INTERPRETER if "sys.path" not in word), *_WATCHED_WORDS, *_SOCKET_WORDS, "sys.path", "builtins")
+_LOOKED_AT = (*(word for word in (*_OF_ONE_INTERPRETER, *_LATER_WORDS) if "sys.path" not in word), *_WATCHED_WORDS, *_SOCKET_WORDS, "sys.path", "builtins")
 # By these a function can be reached without its name.
 _REACHING = frozenset({"getattr", "globals", "vars", "locals", "eval", "exec", "__import__", "import_module", "modules", "__dict__", "solution"})
 

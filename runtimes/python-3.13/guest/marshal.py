@@ -462,6 +462,8 @@ def know_numpy():
 
     def reduce_array(array):
         base = array.base
+        if base is not None and not is_of_tests() and is_elsewhere(base):
+            note_lost()
         if base is not None and is_held(base):
             if base.nbytes <= MAX_VIEWED and base.flags.c_contiguous and is_view_of(array.dtype, base.dtype):
                 offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
@@ -473,6 +475,20 @@ def know_numpy():
         if base is not None and not array.flags.forc and (strided := strided_copy(array)) is not None and (is_of_tests() or sys.getrefcount(array) <= 4):
             return "array_view", strided
         return "+ndarray", whole_array(array)
+
+    def is_elsewhere(base):
+        """Returns whether what an array looks at is somebody's, too, and nothing that it could look at on the other side."""
+        # References: the view's, the variables, and the argument.
+        if type(base) is memoryview:
+            viewed = base.obj
+            return not base.readonly and sys.getrefcount(viewed) > 3
+        if type(base) is bytearray or type(base) is array.array:
+            return sys.getrefcount(base) > 4
+        # Of `sliding_window_view`, and of classes that derive from arrays.
+        behind = getattr(base, "base", None)
+        if type(base) is not numpy.ndarray and (sys.getrefcount(base) > 4 or behind is not None and is_held(behind)):
+            return True
+        return behind is not None and is_elsewhere(behind)
 
     def strided_copy(array):
         """An array whose items do not lie side by side, as a view of memory with nothing else in it; None if that is too much."""
@@ -512,6 +528,8 @@ def know_numpy():
             note_empty_array()
         elif kind.kind in _INEXACT and not are_of_use(made, kind):
             note_numbers(made)
+        if kind == numpy.float16:
+            note_narrow()
 
     def are_of_use(array, kind):
         """Returns whether numbers are ones, and not so large that their square is none."""
@@ -588,12 +606,47 @@ def know_numpy():
         octets = numpy.frombuffer(payload[1], "u1").copy()
         normalise(octets, kind)
         number = octets.view(kind)[0]
+        if kind.itemsize < 8 and kind.kind in "iuf" or kind.itemsize < 16 and kind.kind == "c":
+            note_narrow()
         if kind.kind in _INEXACT and not are_of_use(number, kind):
             note_numbers(numpy.asarray(number))
         return number
 
+    def array_content(array):
+        if not array.dtype.hasobject:
+            return array.tobytes(), array.dtype, array.shape, array.flags.num
+        return (tuple(array.ravel().tolist()), array.shape) if array.dtype == object else ()
+
+    def is_same_array(now, before):
+        if now and type(now[0]) is tuple:
+            return len(now) == len(before) and now[1] == before[1] and all(map(operator.is_, now[0], before[0]))
+        return now == before
+
+    def told_of_array(array, known):
+        """Of an array of objects, those that are others now: its own must stay what they are."""
+        if not array.dtype.hasobject:
+            return whole_array(array)
+        items, shape = array_content(array)
+        before = known[0] if known and known[1] == shape else ()
+        return "O", shape, [(index, item) for index, (item, old) in enumerate(itertools.zip_longest(items, before, fillvalue=missing)) if item is not old]
+
+    def set_objects(target, content):
+        if target.dtype != object or not target.flags.writeable:
+            raise CannotCross("a change to what can't be changed")
+        _, shape, items = content
+        if shape != target.shape or not shape:
+            note_not_applied("an array of objects got another shape in the candidate's interpreter")
+            return
+        for each in items:
+            if not fits((int, object), each) or not 0 <= each[0] < target.size:
+                raise CannotCross("a change to what is not in an array")
+            target[numpy.unravel_index(each[0], shape)] = each[1]
+
     def apply_array(target, content, may_unlock):
         """Sets an array's content to what the other side has made of its copy."""
+        if fits((str, tuple, list), content):
+            set_objects(target, content)
+            return
         if target.dtype.hasobject or not fits(PAYLOADS["+ndarray"], content):
             raise CannotCross("a change to what can't be changed")
         known = whole_array(target)
@@ -649,7 +702,7 @@ def know_numpy():
         note_not_finite(True, False)
         return nans[index == 1]
 
-    nans = math.nan, numpy.nan
+    nans, missing = (math.nan, numpy.nan), object()
     _proofbox.know_constants(*nans)
     _proofbox.know_arrays(numpy.ndarray)
     CHANGEABLE.add(numpy.ndarray)
@@ -661,9 +714,9 @@ def know_numpy():
     REDUCERS[numpy.ndarray] = reduce_array
     RESTORERS["object_array"] = make_objects
     FILLABLE["+ndarray"] = (lambda: numpy.empty(0, "u1"), fill_array)
-    CONTENT[numpy.ndarray] = lambda v: () if v.dtype.hasobject else (v.tobytes(), v.dtype, v.shape, v.flags.num)
-    SAME[numpy.ndarray] = operator.eq
-    WHOLE[numpy.ndarray] = lambda v: () if v.dtype.hasobject else whole_array(v)
+    CONTENT[numpy.ndarray] = array_content
+    SAME[numpy.ndarray] = is_same_array
+    WHOLE[numpy.ndarray] = told_of_array
     RESTORERS["array_view"] = make_view
     RESTORERS["numpy_number"] = make_number
     APPLIERS[numpy.ndarray] = apply_array
@@ -680,7 +733,7 @@ def _name_of_type(kind):
 
 
 # Set by outgoing.py.
-reduce_object = is_of_tests = note_not_applied = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = None
+reduce_object = is_of_tests = note_not_applied = note_empty_array = note_row = note_not_finite = viewed_by = is_held = note_lost = note_narrow = None
 
 
 # ---------------------------------------------------------------- what was changed in place
@@ -722,7 +775,7 @@ def changes(received, before):
     if rich:
         for index, content in rich.items():
             if is_changed(received[index], content):
-                changed.append((index, told_of(received[index])))
+                changed.append((index, told_of(received[index], content)))
     return changed or None
 
 
@@ -750,10 +803,10 @@ def _differ(a, b):
     return a is not b
 
 
-def told_of(value):
-    """Returns the content of which `alter` makes the same container."""
+def told_of(value, known=()):
+    """Returns the content of which `alter` makes the same container; `known`: what the other side knows of a rich one."""
     whole = WHOLE.get(type(value))
-    return whole(value) if whole else content_of(value)
+    return whole(value, known) if whole else content_of(value)
 
 
 def content_of(value):

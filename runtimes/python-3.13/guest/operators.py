@@ -40,13 +40,21 @@ def forwarded(name):
     return method
 
 
+def rounded(self, *digits):
+    """What an object is when it is rounded. The number of digits is the tests': given back, it could be what they expect."""
+    result = proxies.special(self, "__round__", *digits)
+    if side.state.grader and isinstance(result, numbers.Number) and digits == (result,) and not proxies.is_named(self):
+        side.refuse("operator_of_the_candidate", "__round__ of an object of the candidate gives the number of digits back")
+    return result
+
+
 def text(name):
     """A text that tests ask for, if only for a message: what it raises may be what they expect, or hide that they have failed."""
 
     def method(self, *args):
         try:
             shown = proxies.special(self, name, *args)
-            if side.state.grader and name != "__repr__" and not proxies.is_named(self) and border.asked_by(1) == "tests":
+            if side.state.grader and name != "__repr__" and not proxies.is_named(self) and border.asked_by(1) != "package":
                 side.signal("text_by_candidate")
             return shown
         except Exception:
@@ -390,7 +398,9 @@ def array_of(self, dtype=None, copy=None):
     result = proxies.special(self, "__array__")
     if type(result) is not numpy.ndarray:
         raise TypeError("__array__ of the candidate must give an array")
-    return result if dtype is None else result.astype(dtype)
+    if dtype is not None:
+        return result.astype(dtype)
+    return result.copy() if copy else result
 
 
 def note_truth():

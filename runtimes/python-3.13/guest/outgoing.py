@@ -141,7 +141,7 @@ def note_contents():
             if type(number) is tuple:
                 side.state.pending.append(("yours", number[0], content))
             else:
-                side.state.pending.append(("mine", number, content) if number >= 0 else ("error", -1 - number, _told_of_exception(value)))
+                side.state.pending.append(("mine", number, content) if number >= 0 else ("error", -1 - number, _told_of_exception(value, known)))
 
 
 def track_handle(number, handle, base):
@@ -251,8 +251,8 @@ ATTRIBUTE_NAMES = frozenset(name for names in ATTRIBUTES.values() for name in na
 _instance_dict = BaseException.__dict__["__dict__"].__get__
 
 
-# How long a chain of contexts is told of; of a longer one (in a recursion), nothing.
-_MAX_CONTEXTS = 8
+# How long a chain of contexts is told of; of a longer one (in a recursion), nothing, with a signal.
+_MAX_CONTEXTS = 32
 
 
 def _context_of(error):
@@ -262,7 +262,10 @@ def _context_of(error):
     while context is not None and id(context) not in seen and length < _MAX_CONTEXTS:
         seen.add(id(context))
         context, length = context.__context__, length + 1
-    return None if side.state.grader or context is not None else error.__context__
+    if side.state.grader or context is None:
+        return None if side.state.grader else error.__context__
+    _note_lost()
+    return None
 
 
 def _note_kept(error):
@@ -316,24 +319,56 @@ def track_exception(number, error):
         tracked[-1 - number] = error, _parts_of_exception, _parts_of_exception(error)
 
 
-def _told_of_exception(error):
+# What instances of builtin exceptions have beside their arguments and own attributes, and what all have.
+_FIELDS = {
+    **ATTRIBUTES,
+    ImportError: ("msg", "name", "path"),
+    SyntaxError: ("msg", "filename", "lineno", "offset", "text", "end_lineno", "end_offset"),
+    **dict.fromkeys((UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError), ("reason",)),
+    BaseException: ("__cause__", "__context__", "__suppress_context__"),
+}
+
+
+def _can_be(name, value):
+    """Returns whether a field may have that value; of those that only some exceptions have, each may."""
+    if name == "__suppress_context__":
+        return type(value) is bool
+    return name not in ("__cause__", "__context__") or value is None or isinstance(value, BaseException)
+
+
+def _accessors_of(error):
+    return {name: base.__dict__[name] for base, names in _FIELDS.items() if isinstance(error, base) for name in names}
+
+
+def _fields_of(error):
+    fields = {name: accessor.__get__(error) for name, accessor in _accessors_of(error).items()}
+    return fields | {"__context__": _context_of(error)}
+
+
+def _told_of_exception(error, known):
+    """Returns what an exception has, and of its fields those that have changed; `known`: its parts before."""
     own = _instance_dict(error)
     notes = own.get("__notes__")
-    return error.args, notes and list(notes), {name: value for name, value in own.items() if name[:1] != "_"}
+    fields = _fields_of(error)
+    changed = {name: value for (name, value), before in zip(fields.items(), known) if value is not before}
+    return error.args, notes and list(notes), {name: value for name, value in own.items() if name[:1] != "_"}, changed
 
 
 def _parts_of_exception(error):
-    args, notes, attributes = _told_of_exception(error)
-    return [args, *(notes or ()), notes is None, *attributes, *attributes.values()]
+    args, notes, attributes, _ = _told_of_exception(error, ())
+    return [*_fields_of(error).values(), args, *(notes or ()), notes is None, *attributes, *attributes.values()]
 
 
 def alter_exception(number, content):
     """Alters an exception of the tests as the candidate has altered its copy."""
     error = side.state.objects[number] if border.is_number(number) and number < len(side.state.objects) else None
-    if not isinstance(error, BaseException) or not marshal.fits((tuple, frozenset({list, type(None)}), dict), content):
+    if not isinstance(error, BaseException) or not marshal.fits((tuple, frozenset({list, type(None)}), dict, dict), content):
         raise marshal.CannotCross("a change to what is no exception")
-    args, notes, attributes = content
+    args, notes, attributes, fields = content
+    accessors = _accessors_of(error)
     if not all(type(name) is str and name[:1] != "_" for name in attributes) or not all(type(note) is str for note in notes or ()):
+        raise marshal.CannotCross("a change to what can't be changed")
+    if not all(type(name) is str and name in accessors and _can_be(name, value) for name, value in fields.items()):
         raise marshal.CannotCross("a change to what can't be changed")
     if isinstance(error, border.TELLING):
         return
@@ -345,6 +380,9 @@ def alter_exception(number, content):
     else:
         own.pop("__notes__", None)
     own.update(attributes)
+    for name, value in fields.items():
+        # Where the cause is set, the context is suppressed: that comes last.
+        accessors[name].__set__(error, value)
     side.state.note_touched()
 
 
@@ -404,6 +442,12 @@ def _note_row():
         side.signal("broadcast_comparison")
 
 
+def _note_narrow():
+    if side.state.grader:
+        # What it is compared with is made as narrow; what it is added to wraps.
+        side.signal("narrow_number")
+
+
 def _note_not_finite(has_nan, has_infinity):
     if side.state.grader:
         if has_nan:
@@ -437,4 +481,5 @@ def _note_lost():
 
 marshal.reduce_object, marshal.note_empty_array, marshal.note_not_finite, marshal.viewed_by = reduce_object, _note_empty_array, _note_not_finite, viewed_by
 marshal.is_of_tests = lambda: side.state is not None and side.state.grader
+marshal.note_narrow = _note_narrow
 marshal.is_held, marshal.note_lost, marshal.note_row, marshal.note_not_applied = _is_held, _note_lost, _note_row, _note_not_applied

@@ -12,6 +12,7 @@ import sys
 import types
 import typing
 
+import _proofbox
 import _proofbox_attributes as attributes
 import _proofbox_border as border
 import _proofbox_faces as faces
@@ -231,7 +232,7 @@ class ProxyType(type):
         side.state.ask("set", remote_id(cls), name, value)
         if not side.state.grader and name in border.OF_DECORATED and name in border.SPECIALS:
             # It is read here, too, and is what instances do here.
-            type.__setattr__(cls, name, value)
+            _proofbox.mirrors_set_own(cls, name, value)
 
     def __delattr__(cls, name):
         side.state.ask("del", remote_id(cls), name)
@@ -347,6 +348,7 @@ for _name in border.OPERATORS_OF_METACLASSES:
 ProxyType.__name__ = ProxyType.__qualname__ = "type"
 ProxyType.__doc__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__doc__"))
 ProxyType.__class_getitem__ = property(_indexed)
+_proofbox.mirrors_prepare(ProxyType)
 ProxyType.__slots__ = property(lambda cls: side.state.ask("get", remote_id(cls), "__slots__"))
 
 

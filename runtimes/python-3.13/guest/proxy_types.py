@@ -43,7 +43,7 @@ for _name in ("__hash__", "__next__", "__aenter__", "__anext__", "__aiter__", "_
               "__getitem__", "__setitem__", "__delitem__", "__missing__", *border.DESCRIPTORS):  # fmt: skip
     _METHODS[_name] = operators.forwarded(_name)
 _METHODS |= {
-    "__call__": proxies.call_object, "__eq__": operators.is_equal, "__contains__": operators.contains_item, "__await__": proxies.await_result, "__enter__": proxies.enter_context, "__exit__": proxies.exit_context, "__aexit__": proxies.exit_async_context,
+    "__round__": operators.rounded, "__call__": proxies.call_object, "__eq__": operators.is_equal, "__contains__": operators.contains_item, "__await__": proxies.await_result, "__enter__": proxies.enter_context, "__exit__": proxies.exit_context, "__aexit__": proxies.exit_async_context,
     "__iter__": operators.items_of, "__len__": operators.length_of_object, "__array__": operators.array_of, "__anext__": proxies.next_async_item, "__next__": proxies.next_item, "__bool__": operators.truth_of,
 }  # fmt: skip
 for _name, _method in _METHODS.items():

@@ -460,10 +460,19 @@ def _warned(message, category, filename, lineno):
     """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
     if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
         side.refuse("protocol_violation", "a warning that is none")
+    if filename == _OF_THE_BRIDGE:
+        # By its `stacklevel` it is about who has called the candidate.
+        frame = sys._getframe()
+        while frame is not None and not border.is_of_tests(frame.f_globals.get("__name__")):
+            frame = frame.f_back
+        if frame is not None:
+            filename, lineno = frame.f_code.co_filename, frame.f_lineno
     module = side.state.candidate.module.__name__ if filename == report.SNIPPET else filename.rpartition("/")[2].removesuffix(".py")
     warnings.warn_explicit(message, type(message), filename, lineno, module, _registries.setdefault(filename, {}))
 
 
+# The file of the frames that call the candidate in its interpreter.
+_OF_THE_BRIDGE = "<proofbox>"
 # By file, which warnings have been shown, as modules have it.
 _registries = {}
 

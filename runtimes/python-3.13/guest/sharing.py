@@ -93,7 +93,7 @@ class Shared(dict):
         if type(value) is list:
             state.pending.append(("spliced", number, _proofbox.spliced(value, known)))
         else:
-            state.pending.append(("shared", number, marshal.told_of(value)))
+            state.pending.append(("shared", number, marshal.told_of(value, known)))
 
     def _begin(self):
         """Begins to look at the containers that are new."""

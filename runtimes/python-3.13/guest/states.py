@@ -280,7 +280,7 @@ _WORDS = {
     "= sys.stdout": "sys.stdout", "is sys.stdout": "sys.stdout", "(sys.stdout,": "sys.stdout",
     "= sys.stderr": "sys.stderr", "is sys.stderr": "sys.stderr", "(sys.stderr,": "sys.stderr",
     "= sys.stdin": "sys.stdin", "is sys.stdin": "sys.stdin", "(sys.stdin,": "sys.stdin",
-    "sys.argv ==": "sys.argv", "= sys.argv": "sys.argv", "list(sys.argv)": "sys.argv", "sys.argv[:]": "sys.argv", "sys.argv.copy": "sys.argv",
+    **dict.fromkeys(("sys.argv ==", "sys.argv==", "= sys.argv", "=sys.argv", "(sys.argv", " in sys.argv", "sys.argv[", "sys.argv.", "sys.argv !="), "sys.argv"),
     "builtins.print": "builtins.print", "builtins.input": "builtins.input", "builtins.open": "builtins.open",
     "sys.gettrace": "sys.gettrace", "sys.getprofile": "sys.gettrace",
     "tzname": "time zone", "time.timezone": "time zone", "tempdir": "tempdir",
