@@ -5,6 +5,7 @@
 //! where they are touched.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,6 +33,10 @@ use proofbox_vfs::{Base, Credentials, Descriptors, FilesQuota, Layer, SharedTree
 /// Interpreters that the commands of all sessions of a worker have at once, beside those of runs and of the sessions
 /// themselves, which never find their slots taken.
 pub const COMMAND_SLOTS: u32 = 16;
+
+/// Bytes of the C stack that no interpreter has used when the image is made. In an image whose memory begins with its data,
+/// there is some in the first page.
+const UNUSED_STACK_BYTES: usize = 1 << 20;
 
 /// Memory that an interpreter may have to start with beyond the default one's, in bytes.
 const MAX_UNCOUNTED_BYTES: u64 = 512 << 20;
@@ -301,7 +306,9 @@ impl InterpreterPool {
             let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
             let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing)?;
             let stack_pointer = stack_pointer.get(&mut store).i32().ok_or_else(missing)?;
-            Ok(Pristine { store: Mutex::new(store), memory, stack_pointer })
+            let stack_is_first =
+                memory.data(&store).get(..UNUSED_STACK_BYTES).is_some_and(|stack| stack.iter().all(|byte| *byte == 0));
+            Ok(Pristine { store: Mutex::new(store), memory, stack_pointer, stack_is_first })
         };
         module.pristine.get_or_try_init(make).await
     }
@@ -449,12 +456,20 @@ pub(super) struct Pristine {
     store: Mutex<Store<HostState>>,
     memory: Memory,
     stack_pointer: i32,
+    /// True when the C stack is what memory begins with.
+    stack_is_first: bool,
 }
 
 impl Pristine {
     /// The stack pointer that interpreters start with.
     pub(super) fn stack_pointer(&self) -> i32 {
         self.stack_pointer
+    }
+
+    /// Returns the pages of the C stack below a stack pointer, as it is between calls: nobody reads again what is there.
+    pub(super) fn dead_stack(&self, stack_pointer: i32) -> Range<usize> {
+        let lowest = if self.stack_is_first { stack_pointer.min(self.stack_pointer) } else { 0 };
+        0..usize::try_from(lowest).unwrap_or(0) / pagemap::PAGE
     }
 
     /// Calls `read` with the memory.

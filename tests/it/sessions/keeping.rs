@@ -262,3 +262,17 @@ async fn clients_that_vanish_while_sessions_come_and_go_leave_nothing_behind() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn the_stack_of_a_call_is_given_back() {
+    const MOST: f64 = 1024.0 * 1024.0;
+    let server = Server::start(&["--workers", "1", "--slots", "2"]);
+    let session = Session::open_on(&server, json!({})).await;
+    // From Python to C and back.
+    let deep = "import sys\nsys.setrecursionlimit(4000)\nclass A:\n    def __eq__(self, other): return [self] == [other]\n\
+                try: A() == A()\nexcept RecursionError: x = 7\nx";
+    assert_eq!(session.value(deep).await, 7);
+    let bytes = server.metric("proofbox_sessions_memory_bytes").await;
+    assert!(bytes < MOST, "{bytes} bytes");
+    assert_eq!(session.value("x").await, 7);
+}

@@ -17,6 +17,7 @@ use super::interpreter::Interpreter;
 use super::program::{CommandRunner, SessionContext};
 use super::{CONTEXTS, Context, Session, SessionError};
 use crate::guest::quota;
+use crate::page_reset;
 use crate::pagemap::{PAGE, PAGES_AT_ONCE, page_of};
 use crate::pool::{InterpreterPool, LoadedImage, Pristine};
 use proofbox_types::grant::Limits;
@@ -227,7 +228,8 @@ impl Interpreter {
     ) -> Result<Self, SessionError> {
         let mut copy = Self::new(pool, image, limits.memory_bytes, descriptors, self.uptime()).await?;
         let stack_pointer = self.stack_pointer();
-        let ranges = self.own_pages().map_err(CheckpointError::Io)?;
+        let dead = pool.pristine(image).await?.dead_stack(stack_pointer);
+        let ranges = page_reset::without(&self.own_pages().map_err(CheckpointError::Io)?, &[dead]);
         let memory = self.memory.data(&self.store);
         let pages = ranges.into_iter().map(|range| (range.start, &memory[range.start * PAGE..range.end * PAGE]));
         copy.resume(memory.len(), stack_pointer, pages).await?;
@@ -250,6 +252,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 
 async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<SavedInterpreter, SessionError> {
     let stack_pointer = interpreter.stack_pointer();
+    let dead = pristine.dead_stack(stack_pointer);
     let ranges = interpreter.own_pages().map_err(CheckpointError::Io)?;
     let (mut pages, mut contents) = (Vec::new(), Vec::new());
     let all: Vec<usize> = ranges.into_iter().flatten().collect();
@@ -258,7 +261,7 @@ async fn saved(interpreter: &mut Interpreter, pristine: &Pristine) -> Result<Sav
             let memory = interpreter.memory.data(&interpreter.store);
             for &page in some {
                 let (own, original) = (page_of(memory, page), page_of(image, page));
-                if own != original {
+                if !dead.contains(&page) && own != original {
                     pages.push(page as u32);
                     let start = contents.len();
                     contents.extend_from_slice(own);

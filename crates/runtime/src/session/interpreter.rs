@@ -38,7 +38,7 @@ use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
 const GRACE_FUEL: u64 = 60_000_000_000;
 
 /// Pages of its own that an interpreter may have beyond those that were compared with the image's.
-const MAX_UNCOMPARED_PAGES: usize = 32;
+const MAX_UNCOMPARED_PAGES: usize = 8;
 
 /// Context of a call, beside its request.
 pub(super) struct CallWith<'a> {
@@ -281,16 +281,22 @@ impl Interpreter {
     }
 
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
-    /// that were written to and put back. Where few have been added since the last time, they are not looked at; others
-    /// get their turns meanwhile.
+    /// that were written to and put back; and those of the C stack that are not in use. Where few others have been added
+    /// since the last time, they are not looked at; other work gets its turns meanwhile.
     pub(super) async fn share_unchanged(&mut self, pristine: &Pristine) {
         // A release of less than one of the kernel's pages would take what lies beside it.
         if !pagemap::has_small_pages() {
             return;
         }
         let Ok(own) = self.own_pages() else { return };
+        let in_use = page_reset::without(&own, &[pristine.dead_stack(self.stack_pointer())]);
+        let memory = self.memory.data_mut(&mut self.store);
+        for pages in page_reset::without(&own, &in_use) {
+            page_reset::release(memory, pages);
+        }
+        let own = in_use;
         let count: usize = own.iter().map(ExactSizeIterator::len).sum();
-        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 2) {
+        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 16) {
             self.known_own = Some(own);
             return;
         }
