@@ -37,7 +37,7 @@ use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
 /// Fuel that a guest has to heed an interrupt.
 const GRACE_FUEL: u64 = 60_000_000_000;
 
-/// Pages of its own that an interpreter may have beyond those that were compared with the image's.
+/// Pages of its own that an interpreter may have beyond those that are known to differ from the image's.
 const MAX_UNCOMPARED_PAGES: usize = 8;
 
 /// Context of a call, beside its request.
@@ -76,8 +76,8 @@ pub(super) struct Interpreter {
     pub(super) started: bool,
     /// Variables of the session that are newer than its environment: it is told of them with the next request.
     pub(super) new_env: Vec<(String, String)>,
-    /// Number of pages of its own when they were last compared with the image's.
-    compared_pages: usize,
+    /// Pages of its own that have differed from the image's when they were compared.
+    changed: Vec<Range<usize>>,
     /// Pages of its own, while they are known: nothing has run since they were looked at.
     known_own: Option<Vec<Range<usize>>>,
     _live: LiveCount,
@@ -124,7 +124,7 @@ impl Interpreter {
             core: pool.core().clone(),
             started: false,
             new_env: Vec::new(),
-            compared_pages: 0,
+            changed: Vec::new(),
             known_own: None,
             _live: live,
             _place: place,
@@ -281,8 +281,8 @@ impl Interpreter {
     }
 
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
-    /// that were written to and put back; and those of the C stack that are not in use. Where few others have been added
-    /// since the last time, they are not looked at; other work gets its turns meanwhile.
+    /// that were written to and put back; and those of the C stack that are not in use. Pages that have differed once are not
+    /// compared again, nor the others where they are few; other work gets its turns meanwhile.
     pub(super) async fn share_unchanged(&mut self, pristine: &Pristine) {
         // A release of less than one of the kernel's pages would take what lies beside it.
         if !pagemap::has_small_pages() {
@@ -295,14 +295,13 @@ impl Interpreter {
             page_reset::release(memory, pages);
         }
         let own = in_use;
-        let count: usize = own.iter().map(ExactSizeIterator::len).sum();
-        if count <= self.compared_pages + MAX_UNCOMPARED_PAGES.max(self.compared_pages / 16) {
+        let new: Vec<usize> = page_reset::without(&own, &self.changed).into_iter().flatten().collect();
+        if new.len() <= MAX_UNCOMPARED_PAGES {
             self.known_own = Some(own);
             return;
         }
-        let all: Vec<usize> = own.iter().cloned().flatten().collect();
         let mut unchanged: Vec<Range<usize>> = Vec::new();
-        for some in all.chunks(pagemap::PAGES_AT_ONCE) {
+        for some in new.chunks(pagemap::PAGES_AT_ONCE) {
             pristine.with_memory(|image| {
                 let memory = self.memory.data(&self.store);
                 for &page in some {
@@ -315,16 +314,16 @@ impl Interpreter {
                     }
                 }
             });
-            if count > pagemap::PAGES_AT_ONCE {
+            if new.len() > pagemap::PAGES_AT_ONCE {
                 tokio::task::yield_now().await;
             }
         }
-        self.compared_pages = count - unchanged.iter().map(ExactSizeIterator::len).sum::<usize>();
         let memory = self.memory.data_mut(&mut self.store);
         for pages in &unchanged {
             page_reset::release(memory, pages.clone());
         }
-        self.known_own = Some(page_reset::without(&own, &unchanged));
+        self.changed = page_reset::without(&own, &unchanged);
+        self.known_own = Some(self.changed.clone());
     }
 
     /// Returns how long the monotonic clock has run.
