@@ -447,15 +447,18 @@ def _watch_printing(state):
 def _watch_threads(state):
     """Tells whether a thread of the candidate's asks the tests for something: they take it for their own."""
     before = state.before_message
-    is_told = False
+    is_telling = False
 
     def before_message():
-        nonlocal is_told
+        nonlocal is_telling
         if before:
             before()
-        if not is_told and not threads.is_main():
-            is_told = True
-            state.ask("altered", "threads")
+        if not is_telling and not threads.is_main():
+            is_telling = True
+            try:
+                state.ask("altered", "threads")
+            finally:
+                is_telling = False
 
     state.before_message = before_message
 

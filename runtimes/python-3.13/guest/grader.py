@@ -585,7 +585,7 @@ _WATCHED = {
 }
 # ... what is told of if the candidate alters it, and then can't be seen ...
 _LOOKED_AT_LATER = {
-    "threads": ("current_thread(", "main_thread(", "get_ident(", "get_native_id(", "threading.local", "ContextVar("),
+    "threads": ("current_thread(", "main_thread(", "get_ident(", "get_native_id(", "threading.local", "import local", "ContextVar("),
     "sys.path": ("sys.path ==", "== sys.path", "list(sys.path)", "tuple(sys.path)", "sys.path[:]", "sys.path.copy()", "len(sys.path)"),
 }
 # ... and what can't be.

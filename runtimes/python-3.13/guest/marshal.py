@@ -528,7 +528,10 @@ def know_numpy():
             note_empty_array()
         elif kind.kind in _INEXACT and not are_of_use(made, kind):
             note_numbers(made)
-        if kind == numpy.float16:
+        note_if_narrow(kind)
+
+    def note_if_narrow(kind):
+        if kind.kind == "f" and kind.itemsize < 4:
             note_narrow()
 
     def are_of_use(array, kind):
@@ -564,6 +567,7 @@ def know_numpy():
             made.flags.writeable = False
         if not made.size:
             note_empty_array()
+        note_if_narrow(kind)
         return made
 
     def normalise(octets, kind):
@@ -634,6 +638,8 @@ def know_numpy():
         if target.dtype != object or not target.flags.writeable:
             raise CannotCross("a change to what can't be changed")
         _, shape, items = content
+        if not all(type(each) is int for each in shape):
+            raise CannotCross("an array of another shape")
         if shape != target.shape or not shape:
             note_not_applied("an array of objects got another shape in the candidate's interpreter")
             return

@@ -44,6 +44,10 @@ static wrapperfunc hook(const char *name, wrapperfunc hooked) {
 }
 
 PyObject *mirrors_prepare(PyObject *module, PyObject *type) {
+    if (mirrors) {
+        PyErr_SetString(PyExc_SystemError, "there are mirrors already");
+        return NULL;
+    }
     mirrors = (PyTypeObject *)Py_NewRef(type);
     set_attribute = hook("__setattr__", hooked_set);
     delete_attribute = set_attribute ? hook("__delattr__", hooked_delete) : NULL;

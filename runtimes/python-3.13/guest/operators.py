@@ -40,14 +40,6 @@ def forwarded(name):
     return method
 
 
-def rounded(self, *digits):
-    """What an object is when it is rounded. The number of digits is the tests': given back, it could be what they expect."""
-    result = proxies.special(self, "__round__", *digits)
-    if side.state.grader and isinstance(result, numbers.Number) and digits == (result,) and not proxies.is_named(self):
-        side.refuse("operator_of_the_candidate", "__round__ of an object of the candidate gives the number of digits back")
-    return result
-
-
 def text(name):
     """A text that tests ask for, if only for a message: what it raises may be what they expect, or hide that they have failed."""
 
@@ -319,6 +311,18 @@ def asked(name):
         return result
 
     return method
+
+
+_asked_rounded = asked("__round__")
+
+
+def rounded(self, *digits):
+    """What an object is when it is rounded. The number of digits is the tests': given back, it could be what they expect."""
+    result = _asked_rounded(self, *digits)
+    plain = result.item() if type(result) in marshal.ARRAYS and result.size == 1 else result
+    if side.state.grader and isinstance(plain, numbers.Number) and digits == (plain,) and not proxies.is_named(self):
+        side.refuse("operator_of_the_candidate", "__round__ of an object of the candidate gives the number of digits back")
+    return result
 
 
 # Plain values with an order whose kind an object may be by the library's classes.

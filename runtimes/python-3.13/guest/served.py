@@ -460,14 +460,18 @@ def _warned(message, category, filename, lineno):
     """A warning of the candidate's, given here as if it were the tests' own: they may catch it, or have made it an error."""
     if not (isinstance(message, Warning) and type(filename) is str and type(lineno) is int):
         side.refuse("protocol_violation", "a warning that is none")
+    frame = None
     if filename == _OF_THE_BRIDGE:
         # By its `stacklevel` it is about who has called the candidate.
         frame = sys._getframe()
         while frame is not None and not border.is_of_tests(frame.f_globals.get("__name__")):
             frame = frame.f_back
-        if frame is not None:
-            filename, lineno = frame.f_code.co_filename, frame.f_lineno
-    module = side.state.candidate.module.__name__ if filename == report.SNIPPET else filename.rpartition("/")[2].removesuffix(".py")
+    if frame is not None:
+        filename, lineno, module = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__") or "tests"
+    elif filename == report.SNIPPET:
+        module = side.state.candidate.module.__name__
+    else:
+        module = filename.rpartition("/")[2].removesuffix(".py")
     warnings.warn_explicit(message, type(message), filename, lineno, module, _registries.setdefault(filename, {}))
 
 

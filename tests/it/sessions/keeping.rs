@@ -265,7 +265,8 @@ async fn clients_that_vanish_while_sessions_come_and_go_leave_nothing_behind() {
 
 #[tokio::test]
 async fn the_stack_of_a_call_is_given_back() {
-    const MOST: f64 = 1024.0 * 1024.0;
+    // It has allocated 1 MiB, and its stack was a third of one.
+    const MOST: f64 = 1.25 * 1024.0 * 1024.0;
     let server = Server::start(&["--workers", "1", "--slots", "2"]);
     let session = Session::open_on(&server, json!({})).await;
     // From Python to C and back.
