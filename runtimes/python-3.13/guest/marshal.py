@@ -692,6 +692,7 @@ def know_numpy():
                 target.flags.writeable = True
             else:
                 note_not_applied("an array that is read-only can be written to in the candidate's interpreter")
+        note_if_narrow(kind)
         if kind.kind in _INEXACT and not are_of_use(target, kind):
             note_numbers(target)
 

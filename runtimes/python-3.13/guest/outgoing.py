@@ -346,26 +346,29 @@ def _fields_of(error):
     return fields | {"__context__": _context_of(error)}
 
 
-def _told_of_exception(error, known):
-    """Returns what an exception has, and of its fields those that have changed; `known`: its parts before."""
+def _own_of(error):
+    """Returns the arguments, notes and public attributes of an exception."""
     own = _instance_dict(error)
     notes = own.get("__notes__")
-    fields = _fields_of(error)
-    changed = {name: value for (name, value), before in zip(fields.items(), known) if value is not before}
-    if _private_of(own):
+    return error.args, notes and list(notes), {name: value for name, value in own.items() if name[:1] != "_"}
+
+
+def _told_of_exception(error, known):
+    """Returns what an exception has, and of its fields those that have changed; `known`: its parts before."""
+    if _private_of(error):
         _note_lost()
-    return error.args, notes and list(notes), {name: value for name, value in own.items() if name[:1] != "_"}, changed
+    changed = {name: value for (name, value), before in zip(_fields_of(error).items(), known) if value is not before}
+    return *_own_of(error), changed
 
 
 def _parts_of_exception(error):
-    args, notes, attributes, _ = _told_of_exception(error, ())
-    private = _private_of(_instance_dict(error))
-    return [*_fields_of(error).values(), args, *(notes or ()), notes is None, *attributes, *attributes.values(), *private]
+    args, notes, attributes = _own_of(error)
+    return [*_fields_of(error).values(), args, *(notes or ()), notes is None, *attributes, *attributes.values(), *_private_of(error)]
 
 
-def _private_of(own):
+def _private_of(error):
     """Returns the hidden attributes that the candidate has set past the class's methods: those do not cross."""
-    return [name for name in own if name[:1] == "_" and name[:2] != "__" and not name.startswith("_proofbox_")]
+    return [name for name in _instance_dict(error) if name[:1] == "_" and name[:2] != "__" and not name.startswith("_proofbox_")]
 
 
 def alter_exception(number, content):
