@@ -40,6 +40,7 @@ from parser_patches import patch_parser
 from python_patches import patch_python
 from python_steps import ADDRESSES_DO_NOT_WRAP, PYTHON_ARCHIVES, SMALL_COPIES_IN_PLACE, SQLITE_OPTIONS, WITHOUT_PROFILE
 from python_steps import build_libraries, build_native, compile_python, configure_python
+from regex_patches import patch_regex
 from sources import BuildError, Source, fetch_sources, sha256_of_file
 from state_patches import patch_state
 
@@ -236,6 +237,7 @@ def unpack_trees(build, folder):
     patch_loop(folder / "python")
     patch_state(folder / "python")
     patch_parser(folder / "python")
+    patch_regex(folder / "python")
 
 
 TREES = ("python", "zlib", "bzip2", "xz", "sqlite")
@@ -297,8 +299,8 @@ def link_reactor(build, folder):
         "compiling what numpy lacks",
         sorted(numpy.glob("*.c")),
         folder / "numpy",
-        [*build.compile_flags, *numpy_steps.FLAGS, f"-I{numpy / 'include'}", *python_includes(build), *numpy_steps.includes(build),
-         *(["-DPROOFBOX_LIBRARIES"] if build.libraries else [])],
+        [*build.compile_flags, *numpy_steps.FLAGS, *numpy_steps.FUSED, f"-I{numpy / 'include'}", *python_includes(build),
+         *numpy_steps.includes(build), *(["-DPROOFBOX_LIBRARIES"] if build.libraries else [])],
     )
     objects += build.compile_all(
         "compiling ctypes",
@@ -374,7 +376,7 @@ STEPS = [
     ),
     Step(
         "trees", unpack_trees, 3, "Unpacking the sources",
-        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py", "state_patches.py", "parser_patches.py"],
+        inputs=lambda build: [build.sources[name].sha256 for name in TREES], files=["python_patches.py", "loop_patches.py", "state_patches.py", "parser_patches.py", "regex_patches.py"],
     ),
     Step("native", build_native, 110, "Building Python for this machine", needs=["trees"]),
     Step(
@@ -454,7 +456,7 @@ def steps_of(build):
             build.own("reactor"), link_reactor, 20, "Linking the guest",
             needs=["compiled", build.own("frozen"), "libraries", "numpy_compiled", *steps],
             files=["guest/**/*.[ch]", "numpy/**/*.[ch]", "ctypes/**/*.[ch]", *([f"{extension_steps.GLUE}/*.[ch]"] if steps else [])],
-            inputs=lambda build: [build.compile_flags, build.settings["limits"]],
+            inputs=lambda build: [build.compile_flags, numpy_steps.FUSED, build.settings["limits"]],
         ),
     ]
 

@@ -12,6 +12,8 @@ from sources import BuildError
 
 # Vector instructions: numpy's loops are made for them. Small copies: see build.py.
 FLAGS = ["-mcpu=lime1+simd128-bulk_memory_opt", "-fno-threadsafe-statics"]
+# For numpy/*.c: fused multiplications and additions, and no other instruction of that proposal.
+FUSED = ["-mrelaxed-simd"]
 # Each turn of a loop is counted (fuel), which costs more than adding two numbers: turns that do more, where that is worth
 # the code's size.
 LONG_TURNS = ["-mllvm", "-force-vector-interleave=4"]

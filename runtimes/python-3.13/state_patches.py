@@ -96,16 +96,6 @@ pop_frame(PyThreadState *tstate, _PyInterpreterFrame *frame)
 """
 
 
-CHARSET = """\
-static __attribute__((noinline)) int
-SRE(charset)(SRE_STATE* state, const SRE_CODE* set, SRE_CODE ch)
-{
-    return SRE(charset_in_place)(state, set, ch);
-}
-
-"""
-
-
 def allocator(name, arguments, domain, function, result=""):
     """A call of the allocator that is set, which is CPython's own unless somebody has set another."""
     old = f"    {result}{domain}.{name}({domain}.ctx, {arguments});\n"
@@ -173,17 +163,6 @@ PATCHES = [
         "    _PyFrame_ClearExceptCode(frame);\n    Py_DECREF(frame->f_executable);\n    tstate->c_recursion_remaining++;\n    _PyThreadState_PopFrame(tstate, frame);\n",
         "    clear_frame(frame);\n    Py_DECREF(frame->f_executable);\n    tstate->c_recursion_remaining++;\n    pop_frame(tstate, frame);\n",
     ),
-    # Characters of regular expressions.
-    ("Modules/_sre/sre.c", "#define SRE_UNI_IS_DIGIT(ch) Py_UNICODE_ISDECIMAL(ch)", "#define SRE_UNI_IS_DIGIT(ch) ((ch) < 128 ? Py_ISDIGIT(ch) : Py_UNICODE_ISDECIMAL(ch))"),
-    ("Modules/_sre/sre.c", "return (unsigned int) Py_UNICODE_TOLOWER(ch);", "return ch < 128 ? (unsigned int) Py_TOLOWER(ch) : (unsigned int) Py_UNICODE_TOLOWER(ch);"),
-    ("Modules/_sre/sre.c", "return (unsigned int) Py_UNICODE_TOUPPER(ch);", "return ch < 128 ? (unsigned int) Py_TOUPPER(ch) : (unsigned int) Py_UNICODE_TOUPPER(ch);"),
-    ("Modules/_sre/sre.c", "#define SRE_UNI_IS_ALNUM(ch) Py_UNICODE_ISALNUM(ch)", "#define SRE_UNI_IS_ALNUM(ch) ((ch) < 128 ? Py_ISALNUM(ch) : Py_UNICODE_ISALNUM(ch))"),
-    # The loop over one character of a set at a time is small when it is by itself; within `match`, nothing of it has a register.
-    ("Modules/_sre/sre_lib.h", "LOCAL(int)\nSRE(charset)(SRE_STATE* state, const SRE_CODE* set, SRE_CODE ch)\n", "static inline __attribute__((always_inline)) int\nSRE(charset_in_place)(SRE_STATE* state, const SRE_CODE* set, SRE_CODE ch)\n"),
-    ("Modules/_sre/sre_lib.h", "LOCAL(int)\nSRE(charset_loc_ignore)(", CHARSET + "LOCAL(int)\nSRE(charset_loc_ignore)("),
-    ("Modules/_sre/sre_lib.h", "LOCAL(Py_ssize_t)\nSRE(count)(", "static __attribute__((noinline)) Py_ssize_t\nSRE(count)("),
-    ("Modules/_sre/sre_lib.h", "while (ptr < end && SRE(charset)(state, pattern + 2, *ptr))", "while (ptr < end && SRE(charset_in_place)(state, pattern + 2, *ptr))"),
-    ("Modules/_sre/sre_lib.h", "while (ptr < end && !SRE(charset)(state, charset, *ptr))", "while (ptr < end && !SRE(charset_in_place)(state, charset, *ptr))"),
 ]
 
 

@@ -1,5 +1,5 @@
-//! The interpreter beside the same Python on this machine: what its parser makes of sources, and a sample of CPython's own
-//! tests (`docs/reference/cpython-differences.md`).
+//! The interpreter beside the same Python on this machine: what its parser makes of sources, what regular expressions find,
+//! and a sample of CPython's own tests (`docs/reference/cpython-differences.md`).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,6 +26,16 @@ fn the_parser_makes_of_sources_what_cpythons_own_makes() {
     command.arg("--python").arg(native_python()).args(["--files", "100", "--mutants", "10000"]);
     let said = succeed("both parsers", &mut command);
     assert!(said.contains("10100 sources, ") && said.contains(", 0 different"), "{said}");
+}
+
+#[test]
+fn regular_expressions_find_what_cpythons_own_find() {
+    let server = Server::start(&[]);
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(root().join("tests/regex/compare.py")).args(["--server", &server.url]);
+    command.arg("--python").arg(native_python()).args(["--patterns", "20000"]);
+    let said = succeed("regular expressions in both", &mut command);
+    assert!(said.contains("20000 patterns, ") && said.contains(", 0 different"), "{said}");
 }
 
 #[test]

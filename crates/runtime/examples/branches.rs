@@ -6,6 +6,8 @@
 //! cargo run --release -p proofbox-runtime --example branches -- compile IMAGE.wasm PROFILE.zst IMAGE.cwasm
 //! ```
 //!
+//! `IMAGE.wasm` may be the reactor that `build.py` makes of the recipe, too.
+//!
 //! `count` runs the programs of a directory in an interpreter that counts which way its branches go. `profile` makes of the
 //! counters what the metering pass gives the compiler as hints: a way is rare that is gone in a share of at most BRANCH of
 //! the times that its branch is reached, or FUNCTION of those that the most frequent part of the function is. `compile` tries a profile: the result takes the place of the
@@ -39,7 +41,7 @@ fn main() -> Result<()> {
         }
         ["compile", module, from, to] => {
             let profile = BranchProfile::read(&zstd::decode_all(&*fs::read(from)?)?)?;
-            Ok(fs::write(to, branch_counts::compile(&fs::read(module)?, &profile)?)?)
+            Ok(fs::write(to, branch_counts::compile(&branch_counts::read(module.as_ref())?, &profile)?)?)
         }
         _ => Err("the head of examples/branches.rs says which arguments there are".into()),
     }
@@ -56,7 +58,7 @@ fn count(module: &Path, packages: &Path, counters: &Path, programs: &Path) -> Re
         total.resize(counts.len(), 0);
         total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
     };
-    let done = branch_counts::run_all(&fs::read(module)?, &files, &programs, add);
+    let done = branch_counts::run_all(&branch_counts::read(module)?, &files, &programs, add);
     let _ = fs::remove_file(&compiled);
     done?;
     let bytes: Vec<u8> = total.into_iter().flat_map(u64::to_le_bytes).collect();
@@ -85,7 +87,7 @@ fn programs_of(directory: &Path) -> Result<Vec<(String, Program)>> {
 }
 
 fn make_profile(module: &Path, counters: &Path, to: &Path, thresholds: Thresholds) -> Result<()> {
-    let module = fs::read(module)?;
+    let module = branch_counts::read(module)?;
     let bytes = fs::read(counters)?;
     let (counts, rest) = bytes.as_chunks();
     if !rest.is_empty() {

@@ -1,14 +1,26 @@
 //! Counts of the branches of an image, for a profile of them (`examples/branches.rs`): programs run in a module that
 //! counts (`proofbox_metering::count_branches`), which is compiled for this alone. No service does.
 
+use std::path::Path;
+
 use proofbox_metering::{BranchProfile, COUNTS, count_branches, meter, meter_with_hints};
 use proofbox_types::grant::Limits;
 use proofbox_types::program::Program;
 
 use super::engine;
 use super::guest::{Role, call, encoded_request, state, tree};
+use super::image;
+use super::image_error::ImageError;
 use super::pool::{ImageFiles, InterpreterPool};
 use super::trusted::{block_on, trusted_limits};
+
+/// Returns the image in a file, or makes that of the reactor in it.
+///
+/// # Errors
+/// Returns an error when the file can't be read, or no image can be made of the reactor.
+pub fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
+    image::given(path)
+}
 
 /// Compiles the image that is this module, with the hints of a profile.
 ///

@@ -40,6 +40,8 @@ fn config() -> Config {
     let mut config = Config::new();
     // The image counts its own work, and says which branches lead to a pause: those of `proofbox_metering`, no others.
     config.wasm_branch_hinting(true);
+    // A fused multiplication and addition is one on every machine, so that results are the same everywhere.
+    config.relaxed_simd_deterministic(true);
     config.memory_init_cow(true);
     config.memory_guaranteed_dense_image_size(MAX_MAPPED_BYTES);
     config.max_wasm_stack(WASM_STACK);
@@ -93,4 +95,34 @@ fn pool(size: PoolSize) -> PoolingAllocationConfig {
     pool.async_stack_keep_resident(64 << 10);
     pool.table_keep_resident(256 << 10);
     pool
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmtime::{Instance, Module, Store};
+
+    /// (1 + 2^-30)(1 - 2^-30) - 1: it is -2^-60 where it is rounded once, and 0 where the product is rounded first.
+    const PRODUCT: &str = "(module (func (export \"product\") (param f64 f64 f64) (result f64)
+        (f64x2.extract_lane 0 (f64x2.relaxed_madd
+            (f64x2.splat (local.get 0)) (f64x2.splat (local.get 1)) (f64x2.splat (local.get 2))))))";
+
+    fn product(config: &Config) -> f64 {
+        let engine = Engine::new(config).expect("this machine runs it");
+        let module = Module::new(&engine, PRODUCT).expect("it is valid");
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).expect("it imports nothing");
+        let product = instance.get_typed_func::<(f64, f64, f64), f64>(&mut store, "product").expect("it is exported");
+        let small = 2f64.powi(-30);
+        product.call(&mut store, (1.0 + small, 1.0 - small, -1.0)).expect("it returns")
+    }
+
+    #[test]
+    fn fused_operations_are_fused_on_machines_without_them() {
+        assert_eq!(product(&config()), -2f64.powi(-60));
+        // With a target that is named, nothing is taken from this machine's processor.
+        let mut plain = config();
+        plain.target(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH)).expect("it is known");
+        assert_eq!(product(&plain), -2f64.powi(-60));
+    }
 }

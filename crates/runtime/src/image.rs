@@ -344,7 +344,7 @@ fn initialised(source: &ImageSource, directory: &Path) -> Result<Vec<u8>, ImageE
 const PACKAGES_SECTION: &str = "proofbox.packages";
 
 /// The image in that file; or that of the reactor in it, with the packages that lie beside it.
-fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
+pub(crate) fn given(path: &Path) -> Result<Vec<u8>, ImageError> {
     let module = packaged::read(path).map_err(io("reading the image", path))?;
     if !exports(&module, "wizer-initialize") {
         return Ok(module);

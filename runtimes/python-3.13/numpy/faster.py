@@ -35,6 +35,63 @@ static int {letter}gemm_reference(char *transa, char *transb, integer *m, intege
     integer *lda, {real} *b, integer *ldb, {real} *beta, {real} *c__, integer *ldc)
 {{"""
 
+# The same for triangular systems and LU decompositions.
+TRIANGLE_OF_FORTRAN = """\
+#include <factor.h>
+
+static int {letter}trsm_reference(char *, char *, char *, char *, integer *, integer *, {real} *, {real} *, integer *, {real} *, integer *);
+
+/* Subroutine */ int {letter}trsm_(char *side, char *uplo, char *transa, char *diag, integer *m, integer *n, {real} *alpha, {real} *a,
+    integer *lda, {real} *b, integer *ldb)
+{{
+    int is_left = *side == 'L' || *side == 'l', is_turned = *transa != 'N' && *transa != 'n';
+    int is_upper = (*uplo == 'U' || *uplo == 'u') != is_turned;
+    diagonal ones = *diag == 'U' || *diag == 'u' ? UNIT_DIAGONAL : GIVEN_DIAGONAL;
+    int number = sizeof({real});
+    if (*m < 4 || *n < 4 || *alpha == 0) {{
+        return {letter}trsm_reference(side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb);
+    }}
+    for (integer j = 0; j < *n && *alpha != 1; j++) {{
+        for (integer i = 0; i < *m; i++) {{
+            b[i + (long)j * *ldb] *= *alpha;
+        }}
+    }}
+    matrix t = {{(char *)a, is_turned ? *lda * number : number, is_turned ? number : *lda * number}};
+    matrix x = {{(char *)b, number, *ldb * number}};
+    if (is_left) {{
+        solve_triangle_{type}(*m, *n, t, is_upper ? UPPER_TRIANGLE : LOWER_TRIANGLE, ones, x);
+    }} else {{
+        /* X T = B, turned. */
+        t = (matrix){{t.at, t.column, t.row}};
+        x = (matrix){{x.at, x.column, x.row}};
+        solve_triangle_{type}(*n, *m, t, is_upper ? LOWER_TRIANGLE : UPPER_TRIANGLE, ones, x);
+    }}
+    return 0;
+}}
+
+static int {letter}trsm_reference(char *side, char *uplo, char *transa, char *diag, integer *m, integer *n, {real} *alpha, {real} *a,
+    integer *lda, {real} *b, integer *ldb)
+{{"""
+LU_OF_FORTRAN = """\
+#include <factor.h>
+
+/* Subroutine */ int {letter}getrf_(integer *m, integer *n, {real} *a, integer *lda, integer *ipiv, integer *info)
+{{
+    extern int xerbla_(char *, integer *);
+    integer wrong = *m < 0 ? 1 : *n < 0 ? 2 : *lda < max(1, *m) ? 4 : 0;
+    *info = -wrong;
+    if (wrong) {{
+        xerbla_("{name}", &wrong);
+    }} else if (*m > 0 && *n > 0) {{
+        *info = lu_{type}(*m, *n, a, *lda, (int *)ipiv);
+    }}
+    return 0;
+}}
+
+/* The one of LAPACK, which nothing calls. */
+static __attribute__((unused)) int {letter}getrf_reference(integer *m, integer *n, {real} *a, integer *lda, integer *ipiv, integer *info)
+{{"""
+
 PATCHES = [
     # Products of matrices: include/gemm.h.
     (
@@ -107,6 +164,19 @@ static void
         return;
     }
 #endif
+#if GEMM_FOR_COMPLEX_@TYPE@
+    if (dm > 3 && dp > 3 && dn > 3 && (double)dm * dn * dp > 2000) {
+        for (m = 0; m < dm; m++) {
+            for (p = 0; p < dp; p++) {
+                npy_csetreal@suff@((@typ@ *)(op + m * os_m + p * os_p), 0);
+                npy_csetimag@suff@((@typ@ *)(op + m * os_m + p * os_p), 0);
+            }
+        }
+        if (GEMM_@TYPE@(dm, dp, dn, (matrix){ip1, is1_m, is1_n}, (matrix){ip2, is2_n, is2_p}, (matrix){op, os_m, os_p})) {
+            return;
+        }
+    }
+#endif
     for (m = 0; m < dm; m++) {
         for (p = 0; p < dp; p++) {
 #if @IS_COMPLEX@ == 1
@@ -176,6 +246,41 @@ static void
 	ldb, real *beta, real *c__, integer *ldc)
 {""",
         GEMM_OF_FORTRAN.format(letter="s", real="real", gemm="gemm_float"),
+    ),
+    # Triangular systems and LU decompositions: include/factor.h.
+    (
+        "numpy/linalg/lapack_lite/f2c_blas.c",
+        """\
+/* Subroutine */ int dtrsm_(char *side, char *uplo, char *transa, char *diag,
+	integer *m, integer *n, doublereal *alpha, doublereal *a, integer *
+	lda, doublereal *b, integer *ldb)
+{""",
+        TRIANGLE_OF_FORTRAN.format(letter="d", real="doublereal", type="double"),
+    ),
+    (
+        "numpy/linalg/lapack_lite/f2c_blas.c",
+        """\
+/* Subroutine */ int strsm_(char *side, char *uplo, char *transa, char *diag,
+	integer *m, integer *n, real *alpha, real *a, integer *lda, real *b,
+	integer *ldb)
+{""",
+        TRIANGLE_OF_FORTRAN.format(letter="s", real="real", type="float"),
+    ),
+    (
+        "numpy/linalg/lapack_lite/f2c_d_lapack.c",
+        """\
+/* Subroutine */ int dgetrf_(integer *m, integer *n, doublereal *a, integer *
+	lda, integer *ipiv, integer *info)
+{""",
+        LU_OF_FORTRAN.format(letter="d", real="doublereal", type="double", name="DGETRF"),
+    ),
+    (
+        "numpy/linalg/lapack_lite/f2c_s_lapack.c",
+        """\
+/* Subroutine */ int sgetrf_(integer *m, integer *n, real *a, integer *lda,
+	integer *ipiv, integer *info)
+{""",
+        LU_OF_FORTRAN.format(letter="s", real="real", type="float", name="SGETRF"),
     ),
     # Sets of numbers: include/number_set.h.
     (

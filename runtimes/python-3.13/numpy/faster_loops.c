@@ -69,7 +69,14 @@
     BINARY(fmin_each_##lanes, size, smaller_number_##lanes)                                                                      \
     UNARY(sqrt_##lanes, size, wasm_##lanes##_sqrt)                                                                               \
     UNARY(squares_##lanes, size, square_##lanes)                                                                                 \
-    UNARY(rint_##lanes, size, wasm_##lanes##_nearest)
+    INLINE v128_t inverse_##lanes(v128_t a) { return wasm_##lanes##_div(wasm_##lanes##_splat(1), a); }                           \
+    UNARY(rint_##lanes, size, wasm_##lanes##_nearest)                                                                            \
+    UNARY(floor_##lanes, size, wasm_##lanes##_floor)                                                                             \
+    UNARY(ceil_##lanes, size, wasm_##lanes##_ceil)                                                                               \
+    UNARY(trunc_##lanes, size, wasm_##lanes##_trunc)                                                                             \
+    UNARY(absolute_##lanes, size, wasm_##lanes##_abs)                                                                            \
+    UNARY(negative_##lanes, size, wasm_##lanes##_neg)                                                                            \
+    UNARY(reciprocal_##lanes, size, inverse_##lanes)
 REAL_LOOPS(f64x2, 8)
 REAL_LOOPS(f32x4, 4)
 
@@ -185,6 +192,34 @@ COMPARISONS(int64_t, i64x2, 8, MASKS_64, 2)
 COMPARISONS(float, f32x4, 4, MASKS_32, 1)
 COMPARISONS(int32_t, i32x4, 4, MASKS_32, 1)
 
+/* Of one number. Some are told by its bits, all but the sign. */
+#define TEST(name, size, word, masks, per_mask, operation, scalar)                                                               \
+    static int name(char **args, intptr_t n, const intptr_t *steps) {                                                            \
+        char *a = args[0], *out = args[1];                                                                                       \
+        if (n < 16 || steps[0] != size || steps[1] != 1 || !is_plain(a, size, size, out, 1, n)) return 0;                        \
+        for (; n >= 16; n -= 16, a += 16 * size, out += 16) {                                                                    \
+            v128_t w = masks(a, a, 0, operation), x = masks(a, a, per_mask, operation);                                          \
+            v128_t y = masks(a, a, 2 * per_mask, operation), z = masks(a, a, 3 * per_mask, operation);                           \
+            v128_t all = wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(w, x), wasm_i16x8_narrow_i32x4(y, z));                  \
+            wasm_v128_store(out, wasm_v128_and(all, wasm_i8x16_splat(1)));                                                       \
+        }                                                                                                                        \
+        for (intptr_t i = 0; i < n; i++) {                                                                                       \
+            word bits = ((word *)a)[i], infinity = size == 8 ? (word)0x7ff0000000000000 : (word)0x7f800000, rest = bits & (word)-1 >> 1; \
+            out[i] = scalar;                                                                                                     \
+        }                                                                                                                        \
+        return 1;                                                                                                                \
+    }
+#define TESTS(lanes, signs, size, word, masks, per_mask)                                                                         \
+    INLINE v128_t is_infinite_##lanes(v128_t a, v128_t b) { return wasm_##lanes##_eq(wasm_##lanes##_abs(a), wasm_##lanes##_splat(__builtin_inff())); } \
+    INLINE v128_t is_finite_##lanes(v128_t a, v128_t b) { return wasm_##lanes##_lt(wasm_##lanes##_abs(a), wasm_##lanes##_splat(__builtin_inff())); } \
+    INLINE v128_t is_signed_##lanes(v128_t a, v128_t b) { return wasm_##signs##_lt(a, wasm_i32x4_splat(0)); }                    \
+    TEST(isnan_##lanes, size, word, masks, per_mask, wasm_##lanes##_ne, rest > infinity)                                         \
+    TEST(isinf_##lanes, size, word, masks, per_mask, is_infinite_##lanes, rest == infinity)                                      \
+    TEST(isfinite_##lanes, size, word, masks, per_mask, is_finite_##lanes, rest < infinity)                                      \
+    TEST(signbit_##lanes, size, word, masks, per_mask, is_signed_##lanes, bits != rest)
+TESTS(f64x2, i64x2, 8, uint64_t, MASKS_64, 2)
+TESTS(f32x4, i32x4, 4, uint32_t, MASKS_32, 1)
+
 #define LOGICAL(name, operation)                                                                                                 \
     static int name(char **args, intptr_t n, const intptr_t *steps) {                                                            \
         const uint8_t *a = (const uint8_t *)args[0], *b = (const uint8_t *)args[1];                                              \
@@ -227,13 +262,20 @@ typedef struct {
     {"multiply", letter letter letter, multiply_##lanes}, {"divide", letter letter letter, divide_##lanes},                      \
     {"maximum", letter letter letter, maximum_##lanes}, {"minimum", letter letter letter, minimum_##lanes},                      \
     {"fmax", letter letter letter, fmax_##lanes}, {"fmin", letter letter letter, fmin_##lanes},                                  \
-    {"sqrt", letter letter, sqrt_##lanes}, {"square", letter letter, squares_##lanes}, {"rint", letter letter, rint_##lanes}
+    {"sqrt", letter letter, sqrt_##lanes}, {"square", letter letter, squares_##lanes}, {"rint", letter letter, rint_##lanes},  \
+    {"floor", letter letter, floor_##lanes}, {"ceil", letter letter, ceil_##lanes}, {"trunc", letter letter, trunc_##lanes},     \
+    {"absolute", letter letter, absolute_##lanes}, {"fabs", letter letter, absolute_##lanes},                                    \
+    {"negative", letter letter, negative_##lanes}, {"reciprocal", letter letter, reciprocal_##lanes},                            \
+    {"isnan", letter "?", isnan_##lanes}, {"isinf", letter "?", isinf_##lanes}, {"isfinite", letter "?", isfinite_##lanes},      \
+    {"signbit", letter "?", signbit_##lanes}
 #define COMPARISON_ENTRIES(letter, lanes)                                                                                        \
     {"less", letter letter "?", less_##lanes}, {"less_equal", letter letter "?", less_equal_##lanes},                            \
     {"equal", letter letter "?", equal_##lanes}, {"not_equal", letter letter "?", not_equal_##lanes},                            \
     {"greater", letter letter "?", greater_##lanes}, {"greater_equal", letter letter "?", greater_equal_##lanes}
 #define EXTREME_ENTRIES(letter, integer)                                                                                         \
     {"maximum", letter letter letter, maximum_##integer}, {"minimum", letter letter letter, minimum_##integer}
+#define FUNCTION_ENTRIES(name) {#name, "dd", name##_double}, {#name, "ff", name##_float},
+#define FUNCTION_OF_TWO_ENTRIES(name) {#name, "ddd", name##_double}, {#name, "fff", name##_float},
 
 static const entry ENTRIES[] = {
     REAL_ENTRIES("d", f64x2), REAL_ENTRIES("f", f32x4),
@@ -243,7 +285,8 @@ static const entry ENTRIES[] = {
     {"add", "iii", sum_uint32_t}, {"add", "III", sum_uint32_t}, {"add", "qqq", sum_uint64_t}, {"add", "QQQ", sum_uint64_t},
     {"logical_and", "???", and_bool}, {"logical_or", "???", or_bool}, {"logical_not", "??", not_bool},
     {"bitwise_and", "???", and_bool}, {"bitwise_or", "???", or_bool}, {"invert", "??", not_bool},
-    {"exp", "dd", exp_double}, {"exp", "ff", exp_float}, {"log", "dd", log_double}, {"log", "ff", log_float},
+    FOR_EACH_FUNCTION(FUNCTION_ENTRIES)
+    FOR_EACH_FUNCTION_OF_TWO(FUNCTION_OF_TWO_ENTRIES)
     {"multiply", "DDD", multiply_complexes}, {"add", "DDD", add_complexes}, {"subtract", "DDD", subtract_complexes},
     {"absolute", "Dd", absolute_complex},
 };

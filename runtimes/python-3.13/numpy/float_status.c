@@ -178,12 +178,16 @@ static void look_at(const status_plan *plan, char *const *args, const intptr_t *
 /* Inputs that the loop is about to write its results over. Loops of floating-point numbers don't nest. */
 static _Alignas(16) char kept[2][PIECE * LARGEST];
 
+static void run(const status_plan *plan, status_loop loop, char **args, const intptr_t *n, const intptr_t *steps, void *data) {
+    if (!plan->faster || !plan->faster(args, *n, steps)) loop(args, n, steps, data);
+}
+
 /* All of `in` becomes one number: whether one of them was a NaN or infinite decides. */
 static void run_reduction(const status_plan *plan, status_loop loop, char **args, const intptr_t *n, const intptr_t *steps, void *data) {
     char first[LARGEST];
     int size = plan->operand[0].size;
     memcpy(first, args[0], size);
-    loop(args, n, steps, data);
+    run(plan, loop, args, n, steps, data);
     if (!suspicious(plan->operand[2].format, plan->operand[2].parts, args[2], 1, size, size)) return;
     number_class before = worst(plan, 0, first), after = worst(plan, 2, args[2]);
     const char *p = args[1];
@@ -222,10 +226,6 @@ static void run_product(const status_plan *plan, status_loop loop, char **args, 
         if (after == NAN_ && before != NAN_) status |= FE_INVALID;
         if (before < INFINITE) status |= FE_OVERFLOW;
     }
-}
-
-static void run(const status_plan *plan, status_loop loop, char **args, const intptr_t *n, const intptr_t *steps, void *data) {
-    if (!plan->faster || !plan->faster(args, *n, steps)) loop(args, n, steps, data);
 }
 
 void status_run_loop(const status_plan *plan, status_loop loop, char **args, const intptr_t *dimensions, const intptr_t *steps, void *data) {

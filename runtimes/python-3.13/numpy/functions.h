@@ -3,10 +3,18 @@
 #define PROOFBOX_FUNCTIONS_H
 #include <stdint.h>
 
-int exp_double(char **args, intptr_t n, const intptr_t *steps);
-int exp_float(char **args, intptr_t n, const intptr_t *steps);
-int log_double(char **args, intptr_t n, const intptr_t *steps);
-int log_float(char **args, intptr_t n, const intptr_t *steps);
+/* By numpy's names, with _double and _float. */
+#define FOR_EACH_FUNCTION(x)                                                                                                     \
+    x(exp) x(exp2) x(expm1) x(tanh) x(sinh) x(cosh) x(log) x(log2) x(log10) x(log1p) x(arctanh) x(arcsinh) x(arccosh) x(sin)     \
+    x(cos) x(tan) x(arctan) x(arcsin) x(arccos)
+#define FOR_EACH_FUNCTION_OF_TWO(x) x(arctan2) x(hypot)
+
+#define DECLARE_FUNCTION(name)                                                                                                   \
+    int name##_double(char **args, intptr_t n, const intptr_t *steps);                                                           \
+    int name##_float(char **args, intptr_t n, const intptr_t *steps);
+FOR_EACH_FUNCTION(DECLARE_FUNCTION)
+FOR_EACH_FUNCTION_OF_TWO(DECLARE_FUNCTION)
+
 /* Of complex numbers. */
 int absolute_complex(char **args, intptr_t n, const intptr_t *steps);
 #endif

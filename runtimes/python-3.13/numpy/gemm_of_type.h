@@ -1,77 +1,139 @@
-/* gemm.c for one type: `real`, LANES of which are in a vector. */
-typedef real NAME(vector) __attribute__((vector_size(16), aligned(sizeof(real))));
+/* gemm.c for one type: `real`, LANES of which are in a vector, and its instructions. */
 #define STRIP_COLUMNS (2 * LANES)
 
-/* Strips of `width` rows (or columns), each as `depth` groups of `width` numbers; what is missing is zero. */
-static void NAME(pack)(real *to, const char *from, intptr_t step, intptr_t along, intptr_t count, intptr_t depth, int width, real factor) {
-    for (intptr_t first = 0; first < count; first += width)
-        for (intptr_t d = 0; d < depth; d++)
-            for (int i = 0; i < width; i++)
-                *to++ = first + i < count ? factor * *(const real *)(from + (first + i) * step + d * along) : 0;
-}
-
-/* A strip of A times a strip of B: sixteen or thirty-two sums, kept in registers. */
-static void NAME(strip)(const real *a, const real *b, intptr_t depth, real sums[STRIP_ROWS][STRIP_COLUMNS]) {
-    typedef NAME(vector) vector;
-    vector c00 = {0}, c01 = {0}, c10 = {0}, c11 = {0}, c20 = {0}, c21 = {0}, c30 = {0}, c31 = {0};
-    for (intptr_t d = 0; d < depth; d++, a += STRIP_ROWS, b += STRIP_COLUMNS) {
-        vector b0 = *(const vector *)b, b1 = *(const vector *)(b + LANES);
-        vector a0 = a[0] - (vector){0}, a1 = a[1] - (vector){0}, a2 = a[2] - (vector){0}, a3 = a[3] - (vector){0};
-        c00 += a0 * b0, c01 += a0 * b1;
-        c10 += a1 * b0, c11 += a1 * b1;
-        c20 += a2 * b0, c21 += a2 * b1;
-        c30 += a3 * b0, c31 += a3 * b1;
+/* Strips of A: each number as often as a vector has it. What is missing is zero. */
+static void NAME(pack_rows)(v128_t *to, const char *from, intptr_t step, intptr_t along, intptr_t count, intptr_t depth, real factor) {
+    for (; count > 0; count -= STRIP_ROWS, from += STRIP_ROWS * step) {
+        const char *p = from;
+        if (count >= STRIP_ROWS)
+            for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_ROWS)
+#pragma clang loop unroll(full)
+                for (int i = 0; i < STRIP_ROWS; i++) to[i] = SPLAT(factor * *(const real *)(p + i * step));
+        else
+            for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_ROWS)
+                for (int i = 0; i < STRIP_ROWS; i++) to[i] = SPLAT(i < count ? factor * *(const real *)(p + i * step) : 0);
     }
-    vector *row = (vector *)sums;
-    row[0] = c00, row[1] = c01, row[2] = c10, row[3] = c11, row[4] = c20, row[5] = c21, row[6] = c30, row[7] = c31;
 }
 
-static void NAME(block)(const real *a, const real *b, intptr_t rows, intptr_t columns, intptr_t depth, char *c, intptr_t row, intptr_t column) {
-    real sums[STRIP_ROWS][STRIP_COLUMNS];
-    for (intptr_t j = 0; j < columns; j += STRIP_COLUMNS)
-        for (intptr_t i = 0; i < rows; i += STRIP_ROWS) {
+/* Strips of B. */
+static void NAME(pack_columns)(real *to, const char *from, intptr_t step, intptr_t along, intptr_t count, intptr_t depth) {
+    for (; count > 0; count -= STRIP_COLUMNS, from += STRIP_COLUMNS * step) {
+        const char *p = from;
+        if (count >= STRIP_COLUMNS && step == sizeof(real))
+#pragma clang loop unroll_count(4)
+            for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_COLUMNS) {
+                wasm_v128_store(to, AT(p, 0));
+                wasm_v128_store(to + LANES, AT(p, 1));
+            }
+        else if (count >= STRIP_COLUMNS)
+            for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_COLUMNS)
+#pragma clang loop unroll(full)
+                for (int i = 0; i < STRIP_COLUMNS; i++) to[i] = *(const real *)(p + i * step);
+        else
+            for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_COLUMNS)
+                for (int i = 0; i < STRIP_COLUMNS; i++) to[i] = i < count ? *(const real *)(p + i * step) : 0;
+    }
+}
+
+/* A strip of A times a strip of B. Wasmtime puts multiplications behind all that is read in a basic block, so each step ends
+ * one; with six sums, five vectors that are read and a copy that the instruction wants, nothing leaves the registers. */
+static __attribute__((noinline)) void NAME(strip)(const v128_t *a, const real *b, intptr_t depth, v128_t *sums) {
+    v128_t sum[STRIP_ROWS][2];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < STRIP_ROWS; i++) sum[i][0] = sum[i][1] = wasm_i32x4_splat(0);
+#pragma clang loop unroll(disable)
+    for (;; depth -= STEPS, a += STEPS * STRIP_ROWS, b += STEPS * STRIP_COLUMNS)
+#pragma clang loop unroll(full)
+        for (int step = 0; step < STEPS; step++) {
+            v128_t b0 = wasm_v128_load(b + step * STRIP_COLUMNS), b1 = wasm_v128_load(b + step * STRIP_COLUMNS + LANES);
+#pragma clang loop unroll(full)
+            for (int i = 0; i < STRIP_ROWS; i++) {
+                v128_t one = a[step * STRIP_ROWS + i];
+                sum[i][0] = MADD(one, b0, sum[i][0]);
+                sum[i][1] = MADD(one, b1, sum[i][1]);
+            }
+            if (depth == step + 1) goto done;
+        }
+done:
+#pragma clang loop unroll(full)
+    for (int i = 0; i < STRIP_ROWS; i++) sums[2 * i] = sum[i][0], sums[2 * i + 1] = sum[i][1];
+}
+
+static void NAME(block)(const v128_t *a, const real *b, intptr_t rows, intptr_t columns, intptr_t depth, char *c, intptr_t row, intptr_t column) {
+    for (intptr_t i = 0; i < rows; i += STRIP_ROWS)
+        for (intptr_t j = 0; j < columns; j += STRIP_COLUMNS) {
+            v128_t sums[2 * STRIP_ROWS];
             NAME(strip)(a + i * depth, b + j * depth, depth, sums);
             intptr_t high = rows - i < STRIP_ROWS ? rows - i : STRIP_ROWS, wide = columns - j < STRIP_COLUMNS ? columns - j : STRIP_COLUMNS;
-            for (intptr_t r = 0; r < high; r++)
-                for (intptr_t s = 0; s < wide; s++) *(real *)(c + (i + r) * row + (j + s) * column) += sums[r][s];
+            char *to = c + i * row + j * column;
+            if (high == STRIP_ROWS && wide == STRIP_COLUMNS && column == sizeof(real)) {
+#pragma clang loop unroll(full)
+                for (int r = 0; r < STRIP_ROWS; r++, to += row) {
+                    wasm_v128_store(to, ADD(AT(to, 0), sums[2 * r]));
+                    wasm_v128_store(to + 16, ADD(AT(to, 1), sums[2 * r + 1]));
+                }
+            } else {
+                const real *numbers = (const real *)sums;
+                for (intptr_t r = 0; r < high; r++)
+                    for (intptr_t s = 0; s < wide; s++) *(real *)(to + r * row + s * column) += numbers[r * STRIP_COLUMNS + s];
+            }
         }
 }
 
 static intptr_t NAME(rounded)(intptr_t n, intptr_t most, intptr_t unit) { return ((n < most ? n : most) + unit - 1) / unit * unit; }
 
 int NAME(gemm)(intptr_t m, intptr_t n, intptr_t k, real alpha, matrix a, matrix b, matrix c) {
-    intptr_t deepest = k < DEPTH ? k : DEPTH;
-    intptr_t packed_a = NAME(rounded)(m, ROWS, STRIP_ROWS) * deepest, packed_b = NAME(rounded)(n, COLUMNS, STRIP_COLUMNS) * deepest;
-    real *memory = malloc((packed_a + packed_b) * sizeof(real));
-    if (!memory) return 0;
+    if (k <= 0) return 1;
+    /* Pieces of equal depth. */
+    intptr_t pieces = (k + DEPTH - 1) / DEPTH, deepest = (k + pieces - 1) / pieces;
+    v128_t *packed_a = malloc(NAME(rounded)(m, ROWS, STRIP_ROWS) * deepest * sizeof(v128_t) +
+                              NAME(rounded)(n, COLUMNS, STRIP_COLUMNS) * deepest * sizeof(real));
+    if (!packed_a) return 0;
+    real *packed_b = (real *)(packed_a + NAME(rounded)(m, ROWS, STRIP_ROWS) * deepest);
     for (intptr_t j = 0; j < n; j += COLUMNS) {
         intptr_t columns = n - j < COLUMNS ? n - j : COLUMNS;
-        for (intptr_t d = 0; d < k; d += DEPTH) {
-            intptr_t depth = k - d < DEPTH ? k - d : DEPTH;
-            NAME(pack)(memory + packed_a, b.at + d * b.row + j * b.column, b.column, b.row, columns, depth, STRIP_COLUMNS, 1);
+        for (intptr_t d = 0; d < k; d += deepest) {
+            intptr_t depth = k - d < deepest ? k - d : deepest;
+            NAME(pack_columns)(packed_b, b.at + d * b.row + j * b.column, b.column, b.row, columns, depth);
             for (intptr_t i = 0; i < m; i += ROWS) {
                 intptr_t rows = m - i < ROWS ? m - i : ROWS;
-                NAME(pack)(memory, a.at + i * a.row + d * a.column, a.row, a.column, rows, depth, STRIP_ROWS, alpha);
-                NAME(block)(memory, memory + packed_a, rows, columns, depth, (char *)c.at + i * c.row + j * c.column, c.row, c.column);
+                NAME(pack_rows)(packed_a, a.at + i * a.row + d * a.column, a.row, a.column, rows, depth, alpha);
+                NAME(block)(packed_a, packed_b, rows, columns, depth, (char *)c.at + i * c.row + j * c.column, c.row, c.column);
             }
         }
     }
-    free(memory);
+    free(packed_a);
     return 1;
 }
 
+int NAME(gemm_complex)(intptr_t m, intptr_t n, intptr_t k, matrix a, matrix b, matrix c) {
+    matrix ai = {a.at + sizeof(real), a.row, a.column}, bi = {b.at + sizeof(real), b.row, b.column}, ci = {c.at + sizeof(real), c.row, c.column};
+    return NAME(gemm)(m, n, k, 1, a, b, c) && NAME(gemm)(m, n, k, -1, ai, bi, c) && NAME(gemm)(m, n, k, 1, a, bi, ci) &&
+           NAME(gemm)(m, n, k, 1, ai, b, ci);
+}
+
 real NAME(dot)(const char *a, intptr_t a_step, const char *b, intptr_t b_step, intptr_t n) {
-    typedef NAME(vector) vector;
     real sum = 0;
     intptr_t i = 0;
     if (a_step == sizeof(real) && b_step == sizeof(real)) {
-        vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-        const vector *x = (const vector *)a, *y = (const vector *)b;
-        for (; i + 4 * LANES <= n; i += 4 * LANES, x += 4, y += 4) s0 += x[0] * y[0], s1 += x[1] * y[1], s2 += x[2] * y[2], s3 += x[3] * y[3];
-        s0 = (s0 + s1) + (s2 + s3);
-        for (int lane = 0; lane < LANES; lane++) sum += s0[lane];
+        v128_t sums[DOT_SUMS];
+#pragma clang loop unroll(full)
+        for (int k = 0; k < DOT_SUMS; k++) sums[k] = wasm_i32x4_splat(0);
+        for (; i + DOT_SUMS * LANES <= n; i += DOT_SUMS * LANES, a += DOT_SUMS * 16, b += DOT_SUMS * 16)
+#pragma clang loop unroll(full)
+            for (int k = 0; k < DOT_SUMS; k++) sums[k] = MADD(AT(a, k), AT(b, k), sums[k]);
+        for (int k = DOT_SUMS / 2; k > 0; k /= 2)
+            for (int l = 0; l < k; l++) sums[l] = ADD(sums[l], sums[l + k]);
+        const real *lanes = (const real *)sums;
+        for (int lane = 0; lane < LANES; lane++) sum += lanes[lane];
     }
-    for (; i < n; i++) sum += *(const real *)(a + i * a_step) * *(const real *)(b + i * b_step);
+    for (; i < n; i++, a += a_step, b += b_step) sum += *(const real *)a * *(const real *)b;
     return sum;
 }
 #undef STRIP_COLUMNS
+#undef real
+#undef LANES
+#undef NAME
+#undef SPLAT
+#undef ADD
+#undef MADD

@@ -18,6 +18,14 @@ INLINE int is_plain(const char *in, intptr_t step, intptr_t size, const char *ou
     return in + n * size <= out || in >= out + n * out_size;
 }
 
+/* Whether results are not read before their turn when more numbers than one are read first, whatever the steps. */
+INLINE int is_apart(const char *in, intptr_t in_step, const char *out, intptr_t out_step, intptr_t size, intptr_t n) {
+    if (in == out && in_step == out_step && in_step != 0) return 1;
+    const char *in_last = in + in_step * (n - 1), *out_last = out + out_step * (n - 1);
+    const char *in_end = (in_step < 0 ? in : in_last) + size, *out_end = (out_step < 0 ? out : out_last) + size;
+    return in_end <= (out_step < 0 ? out_last : out) || out_end <= (in_step < 0 ? in_last : in);
+}
+
 /* One number for all becomes a block of it, which is read again and again. Gives the step from block to block. */
 INLINE intptr_t spread(char **in, intptr_t step, int size, char *block, intptr_t length) {
     if (step) return length;

@@ -1,0 +1,445 @@
+/* Functions of one type: functions.c includes it for each. There are `real`, LANES of which are in a vector, `word`, an unsigned
+ * integer of its size, FRACTION and BIAS, which say how `real` is stored, MADD and NMADD, which are fused, and limits. */
+typedef real NAME(vector) __attribute__((vector_size(32)));
+typedef word NAME(bits) __attribute__((vector_size(32)));
+#define vector NAME(vector)
+#define bits NAME(bits)
+#define VECTOR(x) ((vector)(x))
+#define BITS(x) ((bits)(x))
+#define ALL(x) ((real)(x) - (vector){0})
+#define WORDS(x) ((word)(x) - (bits){0})
+/* a b + c and c - a b, rounded once. */
+#define madd(a, b, c) VECTOR(BOTH(MADD(LOWER(a), LOWER(b), LOWER(c)), MADD(UPPER(a), UPPER(b), UPPER(c))))
+#define nmadd(a, b, c) VECTOR(BOTH(NMADD(LOWER(a), LOWER(b), LOWER(c)), NMADD(UPPER(a), UPPER(b), UPPER(c))))
+#define SIGN WORDS((word)1 << (sizeof(real) * 8 - 1))
+#define EXPONENT_OF_ONE WORDS((word)BIAS << FRACTION)
+/* All bits of the numbers for which it holds: wasm's own comparisons, for the compiler makes more of those of long vectors. */
+#define COMPARE(order, a, b) BITS(BOTH(COMPARISON(order)(LOWER(a), LOWER(b)), COMPARISON(order)(UPPER(a), UPPER(b))))
+#define POLYNOMIAL(x, coefficients) NAME(polynomial)(x, NAME(coefficients), sizeof NAME(coefficients) / sizeof(real))
+
+INLINE vector NAME(choose)(bits mask, vector a, vector b) {
+    return VECTOR(BOTH(wasm_v128_bitselect(LOWER(a), LOWER(b), LOWER(mask)), wasm_v128_bitselect(UPPER(a), UPPER(b), UPPER(mask))));
+}
+INLINE vector NAME(absolute)(vector x) { return VECTOR(BITS(x) & ~SIGN); }
+INLINE vector NAME(with_sign_of)(vector x, vector y) { return VECTOR(BITS(x) | (BITS(y) & SIGN)); }
+INLINE vector NAME(square_root)(vector x) { return VECTOR(BOTH(SQRT(LOWER(x)), SQRT(UPPER(x)))); }
+
+/* Even and odd powers apart: the two don't wait for each other. */
+INLINE vector NAME(polynomial)(vector x, const real *c, int n) {
+    vector x2 = x * x, first = ALL(c[n - 1]), second = ALL(c[n - 2]);
+#pragma clang loop unroll(full)
+    for (int i = n - 3; i >= 0; i--) {
+        vector next = madd(first, x2, ALL(c[i]));
+        first = second;
+        second = next;
+    }
+    return madd(first, x, second);
+}
+
+/* Makes *upper the sum of `large` and *lower, and *lower what that has lost. */
+INLINE void NAME(carry)(vector *upper, vector *lower, vector large) {
+    *upper = large + *lower;
+    *lower = *lower - (*upper - large);
+}
+
+/* (a + a_rest) / (b + b_rest), the rests being of the last place, with hardly more than the last rounding's error. */
+INLINE vector NAME(quotient)(vector a, vector a_rest, vector b, vector b_rest) {
+    vector inverse = ALL(1) / b, q = a * inverse;
+    vector rest = nmadd(q, b, a) + nmadd(q, b_rest, a_rest);
+    return madd(rest, inverse, q);
+}
+
+/* ---------------------------------------------------------------- exponential functions */
+
+/* exp(x) = scale (1 + r + rest), with |r| up to log(2) / 2; x less MAX_EXPONENT. */
+INLINE void NAME(split_exp)(vector x, vector *scale, vector *r, vector *rest) {
+    vector sum = madd(x, ALL(1 / LOG2), ALL(SHIFT)), power = sum - ALL(SHIFT);
+    /* The nearest integer is in the sum's lowest bits. */
+    *scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
+    /* Exact: both have the same lowest bit. */
+    vector upper = nmadd(power, ALL(LOG2), x);
+    *r = nmadd(power, ALL(LOG2_REST), upper);
+    vector lost = nmadd(power, ALL(LOG2_REST), upper - *r);
+    *rest = madd(*r * *r, POLYNOMIAL(*r, EXP), lost);
+}
+
+INLINE vector NAME(exp_of)(vector x) {
+    vector scale, r, rest;
+    NAME(split_exp)(x, &scale, &r, &rest);
+    return (ALL(1) + (r + rest)) * scale;
+}
+INLINE bits NAME(exp_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_EXPONENT)); }
+
+INLINE vector NAME(exp2_of)(vector x) {
+    vector sum = x + ALL(SHIFT), r = x - (sum - ALL(SHIFT));
+    vector scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
+    vector rest = madd(r * r, POLYNOMIAL(r, EXP2), r * ALL(LOG2_REST));
+    return (ALL(1) + madd(r, ALL(LOG2), rest)) * scale;
+}
+INLINE bits NAME(exp2_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(BIAS - 1)); }
+
+/* exp(x) - 1 as a sum of two, the second of which is what the first has lost. */
+INLINE void NAME(split_expm1)(vector x, vector *upper, vector *lower) {
+    vector scale, r, rest;
+    NAME(split_exp)(x, &scale, &r, &rest);
+    vector large = scale - ALL(1), small = scale * r, sum = large + small;
+    *lower = madd(scale, rest, small - (sum - large));
+    NAME(carry)(upper, lower, sum);
+}
+
+INLINE vector NAME(expm1_of)(vector x) {
+    vector upper, lower;
+    NAME(split_expm1)(x, &upper, &lower);
+    return NAME(with_sign_of)(upper + lower, x);
+}
+
+/* (exp(2x) - 1) / (exp(2x) + 1); the largest ones are 1. */
+INLINE vector NAME(tanh_of)(vector x) {
+    vector a = NAME(absolute)(x), upper, lower;
+    a = NAME(choose)(COMPARE(gt, a, ALL(TANH_IS_ONE)), ALL(TANH_IS_ONE), a);
+    NAME(split_expm1)(a + a, &upper, &lower);
+    vector below = upper + ALL(2), below_rest = (upper - (below - ALL(2))) + lower;
+    return NAME(with_sign_of)(NAME(quotient)(upper, lower, below, below_rest), x);
+}
+
+/* With e = exp(|x|) - 1: (e + e / (e + 1)) / 2. */
+INLINE vector NAME(sinh_of)(vector x) {
+    vector upper, lower;
+    NAME(split_expm1)(NAME(absolute)(x), &upper, &lower);
+    vector half = ALL(0.5) * upper, other = half / ((upper + ALL(1)) + lower), sum = half + other;
+    vector rest = madd(ALL(0.5), lower, other - (sum - half));
+    return NAME(with_sign_of)(sum + rest, x);
+}
+
+INLINE vector NAME(cosh_of)(vector x) {
+    vector scale, r, rest;
+    NAME(split_exp)(NAME(absolute)(x), &scale, &r, &rest);
+    vector half = scale * ALL(0.5), upper = madd(half, r, half), lower = madd(half, rest, half * r - (upper - half));
+    return upper + (ALL(0.25) / (upper + lower) + lower);
+}
+
+/* ---------------------------------------------------------------- logarithms */
+
+/* x = 2^k m, with m from sqrt(1/2) to sqrt(2), and 2^-k. */
+INLINE void NAME(split)(vector x, vector *k, vector *m, vector *inverse) {
+    bits moved = BITS(x) + (EXPONENT_OF_ONE - BITS(ALL(ROOT_OF_HALF))), exponent = moved >> FRACTION;
+    *k = VECTOR(exponent | BITS(ALL(SHIFT))) - ALL(SHIFT + BIAS);
+    bits in_place = exponent << FRACTION;
+    *m = VECTOR(BITS(x) - in_place + EXPONENT_OF_ONE);
+    *inverse = VECTOR(EXPONENT_OF_ONE + EXPONENT_OF_ONE - in_place);
+}
+
+/* log(1 + f) as a sum of two, f from sqrt(1/2) - 1 to sqrt(2) - 1: 2 artanh(s) = 2 s + s z R(z), where 2 s = f - s f. */
+INLINE void NAME(split_log)(vector f, vector *upper, vector *lower) {
+    vector s = f / (ALL(2) + f), z = s * s, half_f = ALL(0.5) * f, half = half_f * f;
+    vector series = madd(z, POLYNOMIAL(z, LOG), half);
+    *upper = f - half;
+    *lower = madd(s, series, ((f - *upper) - half) - madd(half_f, f, -half));
+}
+
+INLINE vector NAME(log_of)(vector x) {
+    vector k, m, inverse, upper, lower;
+    NAME(split)(x, &k, &m, &inverse);
+    NAME(split_log)(m - ALL(1), &upper, &lower);
+    return madd(k, ALL(LOG2), upper + madd(k, ALL(LOG2_REST), lower));
+}
+INLINE bits NAME(log_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(MIN_NORMAL)) & COMPARE(lt, x, ALL(INFINITY))); }
+
+/* In another base: k times the logarithm of 2, which is exact, and that of m times a factor. */
+INLINE vector NAME(log_in_base)(vector x, real of_2, real of_2_rest, real factor, real factor_rest) {
+    vector k, m, inverse, upper, lower;
+    NAME(split)(x, &k, &m, &inverse);
+    NAME(split_log)(m - ALL(1), &upper, &lower);
+    vector large = k * ALL(of_2), small = upper * ALL(factor), sum = large + small;
+    vector rest = madd(upper, ALL(factor), -small) + madd(upper, ALL(factor_rest), lower * ALL(factor));
+    return sum + ((small - (sum - large)) + madd(k, ALL(of_2_rest), rest));
+}
+INLINE vector NAME(log2_of)(vector x) { return NAME(log_in_base)(x, 1, 0, INVERSE_LOG2, INVERSE_LOG2_REST); }
+INLINE vector NAME(log10_of)(vector x) { return NAME(log_in_base)(x, LOG10_OF_2, LOG10_OF_2_REST, INVERSE_LOG10, INVERSE_LOG10_REST); }
+/* libc's are not exact for subnormal numbers. */
+static real NAME(log2_left)(real x) { return x > 0 && x < MIN_NORMAL ? NAME(log2_of)(ALL(x * (real)0x1p54))[0] - 54 : LIBC(log2)(x); }
+static real NAME(log10_left)(real x) {
+    const real less = 54 * 0.30102999566398119521;
+    return x > 0 && x < MIN_NORMAL ? NAME(log10_of)(ALL(x * (real)0x1p54))[0] - less : LIBC(log10)(x);
+}
+
+/* log(1 + x + x_rest), x above -1. */
+INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
+    vector sum = ALL(1) + x, of_x = sum - ALL(1), lost = (ALL(1) - (sum - of_x)) + (x - of_x), k, m, inverse, upper, lower;
+    NAME(split)(sum, &k, &m, &inverse);
+    bits is_near = COMPARE(eq, k, ALL(0));
+    vector f = NAME(choose)(is_near, x, m - ALL(1));
+    vector rest = (VECTOR(BITS(lost) & ~is_near) + x_rest) * inverse;
+    NAME(split_log)(f, &upper, &lower);
+    /* The rest by 1 / (1 + f), of which a few bits are enough. */
+    lower = madd(rest, POLYNOMIAL(f, INVERSE), madd(k, ALL(LOG2_REST), lower));
+    return madd(k, ALL(LOG2), upper + lower);
+}
+
+INLINE vector NAME(log1p_of)(vector x) { return NAME(with_sign_of)(NAME(log_beside_one)(x, ALL(0)), x); }
+INLINE bits NAME(log1p_is_left)(vector x) { return ~(COMPARE(gt, x, ALL(-1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
+
+/* log1p(2a / (1 - a)) / 2, with a = |x|. */
+INLINE vector NAME(arctanh_of)(vector x) {
+    vector a = NAME(absolute)(x), below = ALL(1) - a, below_rest = (ALL(1) - below) - a, inverse = ALL(1) / below;
+    vector q = (a + a) * inverse, rest = nmadd(q, below, a + a) - q * below_rest, y = madd(rest, inverse, q);
+    rest = (nmadd(y, below, a + a) - y * below_rest) * inverse;
+    return NAME(with_sign_of)(ALL(0.5) * NAME(log_beside_one)(y, rest), x);
+}
+INLINE bits NAME(arctanh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(1)); }
+
+/* log1p(a + a^2 / (1 + sqrt(1 + a^2))), with a = |x|. */
+INLINE vector NAME(arcsinh_of)(vector x) {
+    vector a = NAME(absolute)(x), square = a * a, other = square / (ALL(1) + NAME(square_root)(ALL(1) + square)), y = a + other;
+    /* The larger one of the two is `other` from 1.34 on. */
+    vector rest = NAME(choose)(COMPARE(gt, a, other), other - (y - a), a - (y - other));
+    return NAME(with_sign_of)(NAME(log_beside_one)(y, rest), x);
+}
+INLINE bits NAME(arcsinh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_SQUARED)); }
+
+/* log1p(t + sqrt(2t + t^2)), with t = x - 1. */
+INLINE vector NAME(arccosh_of)(vector x) {
+    vector t = x - ALL(1), root = NAME(square_root)(madd(t, t, t + t)), y = t + root;
+    return NAME(log_beside_one)(y, t - (y - root));
+}
+INLINE bits NAME(arccosh_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
+
+/* ---------------------------------------------------------------- trigonometric functions */
+
+/* x = n pi / 2 + r + lost, with |r| up to pi / 4, and n in the lowest bits of what it returns; x less MAX_ANGLE. */
+INLINE bits NAME(split_angle)(vector x, vector *r, vector *lost) {
+    vector sum = madd(x, ALL(2 / PI), ALL(SHIFT)), n = sum - ALL(SHIFT);
+    /* Exact: both have the same lowest bit. */
+    vector first = nmadd(n, ALL(HALF_PI), x), second = n * ALL(HALF_PI_REST), least = madd(n, ALL(HALF_PI_REST), -second);
+    *r = first - second;
+    *lost = ((first - *r) - second) - madd(n, ALL(HALF_PI_LEAST), least);
+    return BITS(sum);
+}
+/* Sine and cosine of r + lost, as sums of two. */
+INLINE void NAME(split_sin)(vector r, vector lost, vector *upper, vector *lower) {
+    vector z = r * r, half = ALL(0.5) * z;
+    *upper = r;
+    *lower = madd(z * r, POLYNOMIAL(z, SIN), nmadd(half, lost, lost));
+}
+INLINE void NAME(split_cos)(vector r, vector lost, vector *upper, vector *lower) {
+    vector z = r * r, half = ALL(0.5) * z;
+    *upper = ALL(1) - half;
+    *lower = madd(z * z, POLYNOMIAL(z, COS), nmadd(r, lost, (ALL(1) - *upper) - half));
+}
+
+/* sin(x + turns pi / 2). */
+INLINE vector NAME(sin_turned)(vector x, int turns) {
+    vector r, lost, sine, sine_rest, cosine, cosine_rest;
+    bits n = NAME(split_angle)(x, &r, &lost) + turns, sign = n >> 1 << (sizeof(real) * 8 - 1);
+    NAME(split_sin)(r, lost, &sine, &sine_rest);
+    NAME(split_cos)(r, lost, &cosine, &cosine_rest);
+    return VECTOR(BITS(NAME(choose)(-(n & 1), cosine + cosine_rest, sine + sine_rest)) ^ sign);
+}
+INLINE vector NAME(sin_of)(vector x) { return NAME(choose)(COMPARE(eq, x, ALL(0)), x, NAME(sin_turned)(x, 0)); }
+INLINE vector NAME(cos_of)(vector x) { return NAME(sin_turned)(x, 1); }
+INLINE bits NAME(angle_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_ANGLE)); }
+
+/* sin / cos, or -cos / sin. */
+INLINE vector NAME(tan_of)(vector x) {
+    vector r, lost, sine, sine_rest, cosine, cosine_rest;
+    bits is_odd = -(NAME(split_angle)(x, &r, &lost) & 1);
+    NAME(split_sin)(r, lost, &sine, &sine_rest);
+    NAME(split_cos)(r, lost, &cosine, &cosine_rest);
+    NAME(carry)(&sine, &sine_rest, sine);
+    NAME(carry)(&cosine, &cosine_rest, cosine);
+    vector tangent = NAME(quotient)(NAME(choose)(is_odd, cosine, sine), NAME(choose)(is_odd, cosine_rest, sine_rest),
+                                    NAME(choose)(is_odd, sine, cosine), NAME(choose)(is_odd, sine_rest, cosine_rest));
+    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, VECTOR(BITS(tangent) ^ (is_odd & SIGN)));
+}
+
+/* The angle whose tangent is y / x, neither below 0, as a sum of two: that of a quotient up to sqrt(2) - 1, from 0, pi / 4 or
+ * pi / 2. */
+INLINE void NAME(split_angle_of)(vector y, vector x, vector *upper, vector *lower) {
+    bits is_beyond = COMPARE(gt, y, ALL(1 + ROOT_OF_2) * x), is_beside = COMPARE(gt, y, ALL(ROOT_OF_2 - 1) * x) & ~is_beyond;
+    vector above = NAME(choose)(is_beyond, -x, NAME(choose)(is_beside, y - x, y));
+    vector below = NAME(choose)(is_beyond, y, NAME(choose)(is_beside, y + x, x));
+    vector from = VECTOR((is_beyond & BITS(ALL(HALF_PI))) | (is_beside & BITS(ALL(HALF_PI / 2))));
+    vector from_rest = VECTOR((is_beyond & BITS(ALL(HALF_PI_REST))) | (is_beside & BITS(ALL(HALF_PI_REST / 2))));
+    vector t = above / below, z = t * t;
+    *upper = from + t;
+    *lower = (t - (*upper - from)) + madd(z * t, POLYNOMIAL(z, ATAN), from_rest);
+}
+INLINE vector NAME(arctan_of)(vector x) {
+    vector upper, lower;
+    NAME(split_angle_of)(NAME(absolute)(x), ALL(1), &upper, &lower);
+    return NAME(with_sign_of)(upper + lower, x);
+}
+INLINE vector NAME(arctan2_of)(vector y, vector x) {
+    vector upper, lower, pi = ALL(2 * HALF_PI);
+    NAME(split_angle_of)(NAME(absolute)(y), NAME(absolute)(x), &upper, &lower);
+    vector other = pi - upper, other_rest = ((pi - other) - upper) + (ALL(2 * HALF_PI_REST) - lower);
+    return NAME(with_sign_of)(NAME(choose)(COMPARE(lt, x, ALL(0)), other + other_rest, upper + lower), y);
+}
+INLINE bits NAME(is_moderate)(vector x) { return (COMPARE(lt, NAME(absolute)(x), ALL(MAX_SQUARED)) & COMPARE(gt, NAME(absolute)(x), ALL(1 / MAX_SQUARED))); }
+INLINE bits NAME(arctan2_is_left)(vector y, vector x) { return ~(NAME(is_moderate)(y) & NAME(is_moderate)(x)); }
+
+/* Squares that neither overflow nor lose what counts. */
+INLINE vector NAME(hypot_of)(vector x, vector y) { return NAME(square_root)(madd(x, x, y * y)); }
+INLINE bits NAME(hypot_is_left)(vector x, vector y) {
+    vector sum = NAME(absolute)(x) + NAME(absolute)(y);
+    return ~(COMPARE(lt, sum, ALL(MAX_SQUARED)) & (COMPARE(gt, sum, ALL(MIN_SQUARED)) | COMPARE(eq, sum, ALL(0))));
+}
+
+/* arcsin(a) = a + rest for a up to 1/2; for larger ones arcsin(root + root_rest) = root + rest, where root^2 = (1 - a) / 2. */
+INLINE bits NAME(split_arcsin)(vector a, vector *root, vector *rest) {
+    bits is_large = COMPARE(gt, a, ALL(0.5));
+    vector half = (ALL(1) - a) * ALL(0.5), z = NAME(choose)(is_large, half, a * a), s = NAME(square_root)(half);
+    vector root_rest = nmadd(s, s, half) / (s + (s + ALL(MIN_NORMAL)));
+    *root = NAME(choose)(is_large, s, a);
+    *rest = madd(*root * z, POLYNOMIAL(z, ASIN), VECTOR(BITS(root_rest) & is_large));
+    return is_large;
+}
+INLINE vector NAME(arcsin_of)(vector x) {
+    vector root, rest;
+    bits is_large = NAME(split_arcsin)(NAME(absolute)(x), &root, &rest);
+    vector twice = root + root, upper = ALL(HALF_PI) - twice, lower = ((ALL(HALF_PI) - upper) - twice) + (ALL(HALF_PI_REST) - (rest + rest));
+    return NAME(with_sign_of)(NAME(choose)(is_large, upper, root) + NAME(choose)(is_large, lower, rest), x);
+}
+INLINE vector NAME(arccos_of)(vector x) {
+    vector root, rest;
+    bits is_large = NAME(split_arcsin)(NAME(absolute)(x), &root, &rest), is_negative = COMPARE(lt, x, ALL(0));
+    /* 2 (root + rest) of large ones, from pi where x is negative; of others pi / 2 less what has the sign of x. */
+    vector factor = NAME(choose)(is_large, ALL(2), ALL(1)), change = VECTOR(BITS(factor) | (~(is_large ^ is_negative) & SIGN));
+    bits is_from_none = is_large & ~is_negative;
+    vector times = NAME(choose)(is_large & is_negative, ALL(2), ALL(1));
+    vector from = VECTOR(BITS(ALL(HALF_PI) * times) & ~is_from_none), from_rest = VECTOR(BITS(ALL(HALF_PI_REST) * times) & ~is_from_none);
+    vector part = root * change, upper = from + part;
+    return upper + (part - (upper - from) + madd(rest, change, from_rest));
+}
+INLINE bits NAME(arcsin_is_left)(vector x) { return ~COMPARE(le, NAME(absolute)(x), ALL(1)); }
+INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
+
+/* ---------------------------------------------------------------- loops */
+
+/* Vectors that a turn of the loop takes. */
+#define TURN 2
+#define BLOCK_NUMBERS (TURN * LANES)
+
+/* Numbers that are next to each other a block at a time; all others, and the last ones, are copied to a block and back. */
+#define LOOPS(name, is_left, libc, inputs, arguments, numbers)                                                              \
+    static __attribute__((noinline)) void NAME(name##_one_by_one)(const vector (*in)[TURN], const bits *left, real *out) {       \
+        for (int i = 0; i < BLOCK_NUMBERS; i++)                                                                                  \
+            if (left[i / LANES][i % LANES]) out[i] = libc numbers;                                                               \
+    }                                                                                                                            \
+    INLINE void NAME(name##_turn)(char *const *args) {                                                                           \
+        vector in[inputs][TURN];                                                                                                 \
+        bits left[TURN], any = {0};                                                                                              \
+        _Pragma("clang loop unroll(full)")                                                                                       \
+        for (int i = 0; i < TURN; i++) {                                                                                         \
+            _Pragma("clang loop unroll(full)")                                                                                   \
+            for (int k = 0; k < inputs; k++) in[k][i] = VECTOR(BOTH(AT(args[k], 2 * i), AT(args[k], 2 * i + 1)));                \
+            any |= left[i] = NAME(is_left) arguments;                                                                            \
+        }                                                                                                                        \
+        _Pragma("clang loop unroll(full)")                                                                                       \
+        for (int i = 0; i < TURN; i++) {                                                                                         \
+            vector y = NAME(name##_of) arguments;                                                                                \
+            wasm_v128_store(args[inputs] + 32 * i, LOWER(y));                                                                    \
+            wasm_v128_store(args[inputs] + 32 * i + 16, UPPER(y));                                                               \
+        }                                                                                                                        \
+        if (wasm_v128_any_true(wasm_v128_or(LOWER(any), UPPER(any)))) NAME(name##_one_by_one)(in, left, (real *)args[inputs]);   \
+    }                                                                                                                            \
+    static __attribute__((noinline)) void NAME(name##_few)(char *const *args, const intptr_t *steps, int n) {                    \
+        real block[inputs][BLOCK_NUMBERS];                                                                                       \
+        char *blocks[inputs + 1];                                                                                                \
+        for (int k = 0; k <= inputs; k++) blocks[k] = (char *)block[k % inputs];                                                 \
+        for (int k = 0; k < inputs; k++)                                                                                         \
+            for (int i = 0; i < BLOCK_NUMBERS; i++) block[k][i] = *(real *)(args[k] + (i < n ? i : 0) * steps[k]);               \
+        NAME(name##_turn)(blocks);                                                                                               \
+        for (int i = 0; i < n; i++) *(real *)(args[inputs] + i * steps[inputs]) = block[0][i];                                   \
+    }                                                                                                                            \
+    int NAME(name)(char **args, intptr_t n, const intptr_t *steps) {                                                             \
+        char *now[inputs + 1];                                                                                                   \
+        int at_once = BLOCK_NUMBERS, is_next = steps[inputs] == sizeof(real);                                                    \
+        for (int k = 0; k <= inputs; k++) now[k] = args[k];                                                                      \
+        for (int k = 0; k < inputs; k++) {                                                                                       \
+            is_next &= steps[k] == sizeof(real);                                                                                 \
+            if (!is_apart(args[k], steps[k], args[inputs], steps[inputs], sizeof(real), n)) at_once = 1;                         \
+        }                                                                                                                        \
+        if (is_next && at_once > 1)                                                                                              \
+            for (; n >= BLOCK_NUMBERS; n -= BLOCK_NUMBERS) {                                                                     \
+                NAME(name##_turn)(now);                                                                                          \
+                for (int k = 0; k <= inputs; k++) now[k] += 32 * TURN;                                                           \
+            }                                                                                                                    \
+        for (; n > 0; n -= at_once) {                                                                                            \
+            NAME(name##_few)(now, steps, n < at_once ? n : at_once);                                                             \
+            for (int k = 0; k <= inputs; k++) now[k] += at_once * steps[k];                                                      \
+        }                                                                                                                        \
+        return 1;                                                                                                                \
+    }
+#define NUMBER(k) in[k][i / LANES][i % LANES]
+#define OF_ONE(name, is_left, libc) LOOPS(name, is_left, libc, 1, (in[0][i]), (NUMBER(0)))
+#define OF_TWO(name, is_left, libc) LOOPS(name, is_left, libc, 2, (in[0][i], in[1][i]), (NUMBER(0), NUMBER(1)))
+OF_ONE(exp, exp_is_left, LIBC(exp))
+OF_ONE(exp2, exp2_is_left, LIBC(exp2))
+OF_ONE(expm1, exp_is_left, LIBC(expm1))
+OF_ONE(tanh, none_is_left, LIBC(tanh))
+OF_ONE(sinh, exp_is_left, LIBC(sinh))
+OF_ONE(cosh, exp_is_left, LIBC(cosh))
+OF_ONE(log, log_is_left, LIBC(log))
+OF_ONE(log2, log_is_left, NAME(log2_left))
+OF_ONE(log10, log_is_left, NAME(log10_left))
+OF_ONE(log1p, log1p_is_left, LIBC(log1p))
+OF_ONE(arctanh, arctanh_is_left, LIBC(atanh))
+OF_ONE(arcsinh, arcsinh_is_left, LIBC(asinh))
+OF_ONE(arccosh, arccosh_is_left, LIBC(acosh))
+OF_ONE(sin, angle_is_left, LIBC(sin))
+OF_ONE(cos, angle_is_left, LIBC(cos))
+OF_ONE(tan, angle_is_left, LIBC(tan))
+OF_ONE(arctan, none_is_left, LIBC(atan))
+OF_ONE(arcsin, arcsin_is_left, LIBC(asin))
+OF_ONE(arccos, arcsin_is_left, LIBC(acos))
+OF_TWO(arctan2, arctan2_is_left, LIBC(atan2))
+OF_TWO(hypot, hypot_is_left, LIBC(hypot))
+
+#undef vector
+#undef bits
+#undef VECTOR
+#undef BITS
+#undef ALL
+#undef WORDS
+#undef madd
+#undef nmadd
+#undef SIGN
+#undef EXPONENT_OF_ONE
+#undef COMPARE
+#undef POLYNOMIAL
+#undef TURN
+#undef BLOCK_NUMBERS
+#undef LOOPS
+#undef NUMBER
+#undef OF_ONE
+#undef OF_TWO
+#undef real
+#undef LANES
+#undef word
+#undef FRACTION
+#undef BIAS
+#undef NAME
+#undef LIBC
+#undef MADD
+#undef NMADD
+#undef SQRT
+#undef COMPARISON
+#undef SHIFT
+#undef LOG2
+#undef LOG2_REST
+#undef INVERSE_LOG2
+#undef INVERSE_LOG2_REST
+#undef INVERSE_LOG10
+#undef INVERSE_LOG10_REST
+#undef LOG10_OF_2
+#undef LOG10_OF_2_REST
+#undef HALF_PI
+#undef HALF_PI_REST
+#undef HALF_PI_LEAST
+#undef MIN_NORMAL
+#undef MAX_EXPONENT
+#undef MAX_SQUARED
+#undef MIN_SQUARED
+#undef MAX_ANGLE
+#undef TANH_IS_ONE
