@@ -139,9 +139,38 @@ for f in FUNCTIONS:
         sets = [rng.uniform(least, most, 500), SMALL[(SMALL > least) & (SMALL < most)]]
     else:
         sets = [SMALL, LARGE]
-    limit = 1 if f in (np.exp, np.exp2, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.arccos, np.arcsin) else 2
+    limit = 1 if f in (np.exp, np.exp2, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.arccos, np.arcsin, np.arctanh) else 2
     for x in sets:
         single = x.astype("f")
         single = single[(abs(single) < ARGUMENTS.get(f, (0, 0, 80))[2]) & (abs(single) > 1e-30) & (single != 1)]
         assert error(f, x) < limit and error(f, single) < limit, (f, error(f, x), error(f, single))
+
+def error_of_two(f, exact, a, b):
+    """The largest one of a function of two numbers, in units of the last place."""
+    pairs = zip(a.tolist(), b.tolist(), f(a, b))
+    return max(
+        abs(float((decimal.Decimal(float(found)) - exact(decimal.Decimal(x), decimal.Decimal(y), found)) / decimal.Decimal(float(np.spacing(abs(found))))))
+        for x, y, found in pairs
+    )
+
+
+def angle(y, x, found):
+    r = decimal.Decimal(float(found))
+    return r + (y * cos(r) - x * sin(r)) / (y * sin(r) + x * cos(r))
+
+
+for kind in ("d", "f"):
+    a, b = (rng.normal(size=500) * 10.0 ** rng.integers(-3, 4, 500) for _ in range(2))
+    a, b = a.astype(kind), b.astype(kind)
+    assert error_of_two(np.arctan2, angle, a, b) < 2 and error_of_two(np.hypot, lambda x, y, _: (x * x + y * y).sqrt(), a, b) < 2
+    assert (np.hypot(a, b) == np.hypot(b, a)).all()
+    # What is as large as its argument, as far as these numbers tell.
+    least = np.finfo(kind).smallest_subnormal
+    tiny = (least * np.array([1, -1, 3, 5, 1001, -77777], kind)).astype(kind)
+    for f in (np.expm1, np.tanh, np.sinh, np.sin, np.tan, np.arctan, np.arcsin, np.arcsinh, np.arctanh, np.log1p):
+        assert (f(tiny) == tiny).all(), f
+    assert np.isnan(np.arccosh(-np.logspace(0, 12, 2000).astype(kind))).all()
+    for n in (1, 3, 4, 40):
+        nothing = np.full(2 * n, np.nan, kind)
+        assert not np.signbit(np.abs(nothing[:n])).any() and not np.signbit(np.abs(nothing[::2])).any()
 print("the same")

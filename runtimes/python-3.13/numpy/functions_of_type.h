@@ -110,6 +110,11 @@ INLINE vector NAME(sinh_of)(vector x) {
     vector rest = madd(ALL(0.5), lower, other - (sum - half));
     return NAME(with_sign_of)(sum + rest, x);
 }
+/* Halves of the smallest numbers would be rounded. */
+INLINE bits NAME(sinh_is_left)(vector x) {
+    vector size = NAME(absolute)(x);
+    return ~(COMPARE(lt, size, ALL(MAX_EXPONENT)) & (COMPARE(ge, size, ALL(MIN_NORMAL * (real)0x1p60)) | COMPARE(eq, size, ALL(0))));
+}
 
 INLINE vector NAME(cosh_of)(vector x) {
     vector scale, r, rest;
@@ -157,6 +162,9 @@ INLINE vector NAME(log_in_base)(vector x, real of_2, real of_2_rest, real factor
 INLINE vector NAME(log2_of)(vector x) { return NAME(log_in_base)(x, 1, 0, INVERSE_LOG2, INVERSE_LOG2_REST); }
 INLINE vector NAME(log10_of)(vector x) { return NAME(log_in_base)(x, LOG10_OF_2, LOG10_OF_2_REST, INVERSE_LOG10, INVERSE_LOG10_REST); }
 /* libc's are not exact for subnormal numbers. */
+/* The C library's own gives numbers for some negative ones. */
+static real NAME(arccosh_left)(real x) { return x < 1 ? (real)NAN : LIBC(acosh)(x); }
+/* The C library's own are wrong for subnormal numbers. */
 static real NAME(log2_left)(real x) { return x > 0 && x < MIN_NORMAL ? NAME(log2_of)(ALL(x * (real)0x1p54))[0] - 54 : LIBC(log2)(x); }
 static real NAME(log10_left)(real x) {
     const real less = 54 * 0.30102999566398119521;
@@ -279,7 +287,13 @@ INLINE bits NAME(is_moderate)(vector x) { return (COMPARE(lt, NAME(absolute)(x),
 INLINE bits NAME(arctan2_is_left)(vector y, vector x) { return ~(NAME(is_moderate)(y) & NAME(is_moderate)(x)); }
 
 /* Squares that neither overflow nor lose what counts. */
-INLINE vector NAME(hypot_of)(vector x, vector y) { return NAME(square_root)(madd(x, x, y * y)); }
+/* The larger square is the one that is not rounded, so that it does not matter which is which. */
+INLINE vector NAME(hypot_of)(vector x, vector y) {
+    vector a = NAME(absolute)(x), b = NAME(absolute)(y);
+    bits is_less = COMPARE(lt, a, b);
+    vector larger = NAME(choose)(is_less, b, a), smaller = NAME(choose)(is_less, a, b);
+    return NAME(square_root)(madd(larger, larger, smaller * smaller));
+}
 INLINE bits NAME(hypot_is_left)(vector x, vector y) {
     vector sum = NAME(absolute)(x) + NAME(absolute)(y);
     return ~(COMPARE(lt, sum, ALL(MAX_SQUARED)) & (COMPARE(gt, sum, ALL(MIN_SQUARED)) | COMPARE(eq, sum, ALL(0))));
@@ -378,7 +392,7 @@ OF_ONE(exp, exp_is_left, LIBC(exp))
 OF_ONE(exp2, exp2_is_left, LIBC(exp2))
 OF_ONE(expm1, exp_is_left, LIBC(expm1))
 OF_ONE(tanh, none_is_left, LIBC(tanh))
-OF_ONE(sinh, exp_is_left, LIBC(sinh))
+OF_ONE(sinh, sinh_is_left, LIBC(sinh))
 OF_ONE(cosh, exp_is_left, LIBC(cosh))
 OF_ONE(log, log_is_left, LIBC(log))
 OF_ONE(log2, log_is_left, NAME(log2_left))
@@ -386,7 +400,7 @@ OF_ONE(log10, log_is_left, NAME(log10_left))
 OF_ONE(log1p, log1p_is_left, LIBC(log1p))
 OF_ONE(arctanh, arctanh_is_left, LIBC(atanh))
 OF_ONE(arcsinh, arcsinh_is_left, LIBC(asinh))
-OF_ONE(arccosh, arccosh_is_left, LIBC(acosh))
+OF_ONE(arccosh, arccosh_is_left, NAME(arccosh_left))
 OF_ONE(sin, angle_is_left, LIBC(sin))
 OF_ONE(cos, angle_is_left, LIBC(cos))
 OF_ONE(tan, angle_is_left, LIBC(tan))
