@@ -109,7 +109,7 @@ mod tests {
 
     fn product(config: &Config) -> f64 {
         let engine = Engine::new(config).expect("this machine runs it");
-        let module = Module::new(&engine, PRODUCT).expect("it is valid");
+        let module = Module::new(&engine, wat::parse_str(PRODUCT).expect("it is text")).expect("it is valid");
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).expect("it imports nothing");
         let product = instance.get_typed_func::<(f64, f64, f64), f64>(&mut store, "product").expect("it is exported");
