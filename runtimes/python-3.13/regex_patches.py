@@ -2,7 +2,7 @@
 functions of their own, small enough for registers. docs/explanation/performance.md has what this gains, and
 tests/regex/compare.py compares what is found with CPython's own."""
 
-from sources import BuildError
+from state_patches import apply
 
 CHARSET = """\
 static __attribute__((noinline)) int
@@ -101,9 +101,4 @@ PATCHES = [
 
 def patch_regex(python):
     """Applies all of them to the sources in a directory."""
-    for file, old, new in PATCHES:
-        path = python / file
-        text = path.read_text()
-        if text.count(old) != 1:
-            raise BuildError(f"{file} of this CPython is not as regex_patches.py expects it at {old.strip()[:60]!r} ({text.count(old)}); adapt it to the version")
-        path.write_text(text.replace(old, new))
+    apply(PATCHES, python, "regex_patches.py")

@@ -166,11 +166,16 @@ PATCHES = [
 ]
 
 
-def patch_state(python):
-    """Applies all of them to the sources in a directory."""
-    for file, old, new in PATCHES:
+def apply(patches, python, by):
+    """Replaces texts in the sources in a directory, each of which stands there once; `by` is the file that lists them."""
+    for file, old, new in patches:
         path = python / file
         text = path.read_text()
         if text.count(old) != 1:
-            raise BuildError(f"{file} of this CPython is not as state_patches.py expects it at {old.strip()[:60]!r} ({text.count(old)}); adapt it to the version")
+            raise BuildError(f"{file} of this CPython is not as {by} expects it at {old.strip()[:60]!r} ({text.count(old)}); adapt it to the version")
         path.write_text(text.replace(old, new))
+
+
+def patch_state(python):
+    """Applies all of them to the sources in a directory."""
+    apply(PATCHES, python, "state_patches.py")

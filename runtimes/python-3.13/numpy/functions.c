@@ -1,7 +1,7 @@
 /* Arguments are reduced to a short interval, in which a polynomial has errors well below the last place; what is lost by
  * rounding where that counts is kept apart and added before the last rounding. Arguments for which this does not hold go
- * to libc one by one; what a number becomes does not depend on its neighbours. Multiplications and additions
- * are fused (`relaxed_madd`), which the engine makes the same on all machines. */
+ * to libc one by one; what a number becomes does not depend on its neighbours. Multiplications and additions are fused
+ * (`relaxed_madd`), which the engine makes the same on all machines. */
 #include "functions.h"
 #include <math.h>
 #include "operands.h"

@@ -162,9 +162,6 @@ INLINE vector NAME(log_in_base)(vector x, real of_2, real of_2_rest, real factor
 INLINE vector NAME(log2_of)(vector x) { return NAME(log_in_base)(x, 1, 0, INVERSE_LOG2, INVERSE_LOG2_REST); }
 INLINE vector NAME(log10_of)(vector x) { return NAME(log_in_base)(x, LOG10_OF_2, LOG10_OF_2_REST, INVERSE_LOG10, INVERSE_LOG10_REST); }
 /* libc's are not exact for subnormal numbers. */
-/* The C library's own gives numbers for some negative ones. */
-static real NAME(arccosh_left)(real x) { return x < 1 ? (real)NAN : LIBC(acosh)(x); }
-/* The C library's own are wrong for subnormal numbers. */
 static real NAME(log2_left)(real x) { return x > 0 && x < MIN_NORMAL ? NAME(log2_of)(ALL(x * (real)0x1p54))[0] - 54 : LIBC(log2)(x); }
 static real NAME(log10_left)(real x) {
     const real less = 54 * 0.30102999566398119521;
@@ -211,6 +208,8 @@ INLINE vector NAME(arccosh_of)(vector x) {
     return NAME(log_beside_one)(y, t - (y - root));
 }
 INLINE bits NAME(arccosh_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
+/* libc's gives numbers for some negative ones. */
+static real NAME(arccosh_left)(real x) { return x < 1 ? (real)NAN : LIBC(acosh)(x); }
 
 /* ---------------------------------------------------------------- trigonometric functions */
 
@@ -286,7 +285,6 @@ INLINE vector NAME(arctan2_of)(vector y, vector x) {
 INLINE bits NAME(is_moderate)(vector x) { return (COMPARE(lt, NAME(absolute)(x), ALL(MAX_SQUARED)) & COMPARE(gt, NAME(absolute)(x), ALL(1 / MAX_SQUARED))); }
 INLINE bits NAME(arctan2_is_left)(vector y, vector x) { return ~(NAME(is_moderate)(y) & NAME(is_moderate)(x)); }
 
-/* Squares that neither overflow nor lose what counts. */
 /* The larger square is the one that is not rounded, so that it does not matter which is which. */
 INLINE vector NAME(hypot_of)(vector x, vector y) {
     vector a = NAME(absolute)(x), b = NAME(absolute)(y);
@@ -294,6 +292,7 @@ INLINE vector NAME(hypot_of)(vector x, vector y) {
     vector larger = NAME(choose)(is_less, b, a), smaller = NAME(choose)(is_less, a, b);
     return NAME(square_root)(madd(larger, larger, smaller * smaller));
 }
+/* Squares that neither overflow nor lose what counts. */
 INLINE bits NAME(hypot_is_left)(vector x, vector y) {
     vector sum = NAME(absolute)(x) + NAME(absolute)(y);
     return ~(COMPARE(lt, sum, ALL(MAX_SQUARED)) & (COMPARE(gt, sum, ALL(MIN_SQUARED)) | COMPARE(eq, sum, ALL(0))));
