@@ -7,13 +7,14 @@
 //! Which pages are hot is learnt from the first runs of a kind, and then from those that many of the last runs have
 //! written to.
 //!
-//! Pages that are only read age a memory, too: the kernel looks at each that is mapped whenever it is asked, and programs
-//! map more and more of the image. Where they have become many more than a first program left, all are given back.
+//! Pages that are only read cost something, too: the kernel looks at each that is mapped whenever it is asked. It maps 16
+//! where one is read, and programs read more and more of the image. So one run now and then shows which pages are read,
+//! in a memory whose pages the kernel maps one by one. Where many others are mapped, these are given back.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::pagemap::{Mapped, PAGE};
+use super::pagemap::{self, Asked, Mapped, PAGE};
 
 /// Number of runs after which pages that half of them have written to become hot.
 const LEARNING_RUNS: u32 = 16;
@@ -21,10 +22,19 @@ const LEARNING_RUNS: u32 = 16;
 const MAX_LEARNT_FROM: usize = 256;
 /// Number of pages that may become hot after the first runs.
 const MAX_LEARNT: usize = 512;
-/// Number of runs after which those are forgotten: other programs come.
+/// Number of runs after which those are forgotten, and pages that are read are looked at again: other programs come.
 const FORGETTING_RUNS: u32 = 4096;
 /// Number of stretches that are given back one by one; of more, those between two hot pages are given back as one.
 const MAX_STRETCHES: usize = 64;
+
+/// Number of resets at every one of which pages that were only read are counted.
+const COUNTING_RUNS: u32 = 16;
+/// Number of pages that may be mapped without being the guest's own or among those that runs read.
+const MAX_OTHERS: usize = 512;
+/// Number of pages that may be mapped one by one, which takes a call of the kernel for every second one.
+const MAX_OBSERVED: usize = 4096;
+/// Number of pages of a run that are taken for those that runs read: what reads more is no short run.
+const MAX_READ: usize = 2048;
 
 /// The hot pages of one kind of run, as page numbers of the linear memory.
 #[derive(Debug, Default)]
@@ -37,42 +47,83 @@ pub(super) struct HotPages {
     /// Number of the last runs that have written to each page that is not hot.
     written: HashMap<usize, u32>,
     runs: u32,
-    /// Number of the image's pages that may be mapped before they are given back.
-    max_shared: usize,
+    /// Pages that a run has read; likewise.
+    read: Vec<Range<usize>>,
+    /// Addresses of the memory in which the next run shows which pages are read.
+    observed: Option<Range<usize>>,
 }
 
 impl HotPages {
-    /// Computes the hot pages of a kind of which the first runs have left these mapped.
-    pub(crate) fn of(runs: &[Mapped]) -> Self {
-        let first = joined(runs.iter().flat_map(|mapped| mapped.own.iter().cloned()).collect());
-        let shared = runs.iter().map(|mapped| mapped.shared).max().unwrap_or_default();
-        Self { hot: first.clone(), first, max_shared: shared + shared / 2, ..Self::default() }
+    /// Computes the hot pages of a kind of which the first runs have written to these.
+    pub(crate) fn of(written: Vec<Range<usize>>) -> Self {
+        let first = joined(written);
+        Self { hot: first.clone(), first, ..Self::default() }
     }
 
-    /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ. Both have the same length.
-    /// Returns false where the kernel has not taken pages back.
+    /// Returns which pages the next reset must be told, if it is that of the memory at `base`.
+    pub(crate) fn asks_for(&self, base: *const u8) -> Asked {
+        let counts = self.runs.is_multiple_of(COUNTING_RUNS);
+        let is_observed = self.observed.as_ref().is_some_and(|observed| observed.start == base.addr());
+        if counts || is_observed { Asked::Mapped } else { Asked::Own }
+    }
+
+    /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ, and those that
+    /// [`Self::asks_for`] asks for. Both have the same length. Returns false where the kernel has not taken pages back.
     pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> bool {
-        let pages = memory.len() / PAGE;
+        let all = [Range { start: 0, end: memory.len() / PAGE }];
+        let begins = self.runs.is_multiple_of(FORGETTING_RUNS);
+        self.end_observation(memory, mapped);
         let cold = without(&mapped.own, &self.hot);
         self.learn(&cold);
-        let all = [Range { start: 0, end: pages }];
-        let given_back = match mapped.shared > self.max_shared {
-            true => without(&all, &self.hot),
-            false if cold.len() > MAX_STRETCHES => stretches(&cold, &self.hot, pages),
-            false => cold,
+        let given_back = if begins {
+            without(&all, &self.hot)
+        } else if count(&without(&mapped.shared, &self.read)) > MAX_OTHERS {
+            let kept = joined(self.hot.iter().chain(&self.read).cloned().collect());
+            without(&all, &without(&kept, &cold))
+        } else if cold.len() > MAX_STRETCHES {
+            stretches(&cold, &self.hot, memory.len() / PAGE)
+        } else {
+            cold
         };
         let are_given_back = given_back.iter().all(|range| release(memory, range.clone()));
         for range in without(&mapped.own, &given_back) {
             let bytes = range.start * PAGE..range.end * PAGE;
             memory[bytes.clone()].copy_from_slice(&image[bytes]);
         }
+        if begins {
+            self.begin_observation(memory, mapped);
+        }
         are_given_back
+    }
+
+    /// Lets the next run in a memory show which pages are read: those that the one before it has mapped are not mapped any
+    /// more, and will be one by one.
+    fn begin_observation(&mut self, memory: &mut [u8], mapped: &Mapped) {
+        // What was observed before may have been dropped, which leaves the kernel with a mapping for every page.
+        if let Some(dropped) = self.observed.take() {
+            pagemap::map_together(dropped);
+        }
+        if count(&mapped.shared) <= MAX_OBSERVED {
+            for pages in &mapped.shared {
+                pagemap::map_apart(memory, pages.clone());
+            }
+            self.observed = Some(addresses(memory));
+        }
+    }
+
+    /// Takes the pages that the kernel has mapped for those that runs read, if it has mapped them one by one.
+    fn end_observation(&mut self, memory: &mut [u8], mapped: &Mapped) {
+        if let Some(observed) = self.observed.take_if(|observed| *observed == addresses(memory)) {
+            pagemap::map_together(observed);
+            if count(&mapped.shared) <= MAX_READ {
+                self.read.clone_from(&mapped.shared);
+            }
+        }
     }
 
     /// Notes the pages that a run has written to beside the hot ones.
     fn learn(&mut self, cold: &[Range<usize>]) {
-        let count: usize = cold.iter().map(ExactSizeIterator::len).sum();
-        if count <= MAX_LEARNT_FROM {
+        if count(cold) <= MAX_LEARNT_FROM {
             for page in cold.iter().cloned().flatten() {
                 *self.written.entry(page).or_default() += 1;
             }
@@ -102,6 +153,15 @@ pub(super) fn release(memory: &mut [u8], Range { start, end }: Range<usize>) -> 
     // bytes as good as any (`what_is_given_back_is_the_images_again` in tests/it/leaks.rs).
     let code = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
     code == 0
+}
+
+fn addresses(memory: &mut [u8]) -> Range<usize> {
+    let Range { start, end } = memory.as_mut_ptr_range();
+    start.addr()..end.addr()
+}
+
+fn count(ranges: &[Range<usize>]) -> usize {
+    ranges.iter().map(ExactSizeIterator::len).sum()
 }
 
 /// Returns the ranges in order, those as one that touch or overlap.
@@ -169,7 +229,7 @@ mod tests {
     }
 
     fn hot(all: &[(usize, usize)]) -> HotPages {
-        HotPages { max_shared: PAGES, ..HotPages::of(&[Mapped { own: ranges(all), shared: PAGES }]) }
+        HotPages { runs: 1, read: ranges(&[(0, PAGES)]), ..HotPages::of(ranges(all)) }
     }
 
     /// A memory whose image has a 7 in each byte, and the image.
@@ -181,7 +241,7 @@ mod tests {
     }
 
     fn mapped(memory: &[u8]) -> Mapped {
-        pagemap::mapped_pages(memory.as_ptr(), memory.len()).expect("the kernel tells")
+        pagemap::scan(memory.as_ptr(), memory.len(), Asked::Mapped).expect("the kernel tells")
     }
 
     fn write(memory: &mut [u8], pages: impl IntoIterator<Item = usize>) {
@@ -234,7 +294,7 @@ mod tests {
         // Not at the start of a page, as on a kernel whose pages are larger.
         let (_, within) = memory.split_at_mut(PAGE / 2);
         assert!(!release(within, 0..1));
-        let all = Mapped { own: ranges(&[(7, 8)]), shared: 0 };
+        let all = Mapped { own: ranges(&[(7, 8)]), shared: Vec::new() };
         let within = &mut within[..(PAGES - 1) * PAGE];
         assert!(!HotPages::default().reset(within, &image[..(PAGES - 1) * PAGE], &all));
     }
@@ -276,19 +336,79 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_read_are_given_back_where_they_are_many() {
+    fn pages_that_not_every_run_reads_are_given_back_where_they_are_many() {
         let (memory, image) = memory();
-        write(memory, [10]);
+        // Where one is written to, the kernel maps none of its neighbours as a huge page.
+        let first = ranges(&[(10, 11), (600, 601)]);
+        write(memory, [10, 600]);
         let read = |memory: &[u8]| memory.iter().step_by(PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
         let before = read(memory);
-        let mut pages = hot(&[(10, 11)]);
+        let mut pages = HotPages { runs: 1, ..HotPages::of(first.clone()) };
+        pages.read = ranges(&[(MAX_OTHERS + 1, PAGES)]);
         let now = mapped(memory);
         pages.reset(memory, &image, &now);
-        assert_eq!(mapped(memory).shared, PAGES - 1, "there are not too many yet");
-        pages.max_shared = PAGES / 2;
+        assert_eq!(mapped(memory), now, "there are not too many yet");
+        pages.read = ranges(&[(MAX_OTHERS + 2, 600), (700, PAGES)]);
+        write(memory, [10, 20, 600, 800]);
         let now = mapped(memory);
         pages.reset(memory, &image, &now);
-        assert_eq!(mapped(memory), Mapped { own: ranges(&[(10, 11)]), shared: 0 });
+        let shared = ranges(&[(MAX_OTHERS + 2, 600), (700, 800), (801, PAGES)]);
+        assert_eq!(mapped(memory), Mapped { own: first, shared });
         assert_eq!(read(memory), before);
+    }
+
+    #[test]
+    fn pages_that_are_only_read_are_counted_now_and_then() {
+        let mut pages = HotPages::default();
+        let asked = |pages: &mut HotPages| {
+            pages.learn(&[]);
+            pages.asks_for(std::ptr::null())
+        };
+        let count = (0..3 * COUNTING_RUNS).filter(|_| asked(&mut pages) == Asked::Mapped).count();
+        assert_eq!(count, 3);
+    }
+
+    #[test]
+    fn a_run_now_and_then_shows_which_pages_are_read() {
+        let (memory, image) = memory();
+        let (other, _) = self::memory();
+        let mut pages = HotPages::of(ranges(&[(10, 11)]));
+        let read = |memory: &mut [u8]| {
+            write(memory, [10, 60]);
+            for page in [20, 21, 64, 90] {
+                std::hint::black_box(memory[page * PAGE]);
+            }
+        };
+        let reset = |pages: &mut HotPages, memory: &mut [u8]| {
+            let asked = pages.asks_for(memory.as_ptr());
+            let now = pagemap::scan(memory.as_ptr(), memory.len(), asked).expect("the kernel tells");
+            assert!(pages.reset(memory, &image, &now));
+            asked
+        };
+        read(memory);
+        assert!(count(&mapped(memory).shared) > 8, "the kernel maps neighbours");
+        assert_eq!(reset(&mut pages, memory), Asked::Mapped);
+        assert_eq!(mapped(memory), Mapped { own: ranges(&[(10, 11)]), shared: Vec::new() });
+        read(other);
+        assert_eq!(reset(&mut pages, other), Asked::Own, "it is not observed");
+        read(memory);
+        assert_eq!(reset(&mut pages, memory), Asked::Mapped);
+        assert_eq!(pages.read, ranges(&[(20, 22), (64, 65), (90, 91)]));
+        assert_eq!(reset(&mut pages, memory), Asked::Own);
+        release(memory, 0..PAGES);
+        read(memory);
+        assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");
+
+        // One that was dropped meanwhile is looked at no more.
+        while pages.runs <= FORGETTING_RUNS {
+            reset(&mut pages, memory);
+        }
+        assert_eq!(pages.observed, Some(addresses(memory)));
+        while pages.runs <= 2 * FORGETTING_RUNS {
+            reset(&mut pages, other);
+        }
+        assert_eq!(pages.observed, Some(addresses(other)));
+        read(memory);
+        assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");
     }
 }

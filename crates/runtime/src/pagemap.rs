@@ -58,27 +58,37 @@ pub(crate) fn page_of(memory: &[u8], page: usize) -> &[u8] {
 /// Regions asked for at once.
 const REGIONS: usize = 512;
 
-/// Pages of a guest's memory that are mapped.
+/// Pages of a guest's memory that are mapped, as ranges of page numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mapped {
-    /// The guest's own, as ranges of page numbers.
+    /// The guest's own.
     pub own: Vec<Range<usize>>,
-    /// Number of those that are the image's.
-    pub shared: usize,
+    /// Those that are the image's. The kernel maps some around each that is read.
+    pub shared: Vec<Range<usize>>,
 }
 
-/// Returns which pages of the `bytes` bytes at `base` are mapped, with page numbers counted from there.
+/// Which pages the kernel is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The guest's own, which costs the kernel less.
+    Own,
+    /// All that are mapped.
+    Mapped,
+}
+
+/// Returns which pages of the `bytes` bytes at `base` are the guest's own, with page numbers counted from there.
 ///
 /// # Errors
 /// Returns an error when the kernel does not tell: there is no `/proc`.
-pub(crate) fn mapped_pages(base: *const u8, bytes: usize) -> io::Result<Mapped> {
-    match scan(base, bytes) {
+pub(crate) fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
+    let mapped = match scan(base, bytes, Asked::Own) {
         // Before Linux 6.7.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
             read(pagemap()?, base as u64, bytes)
         }
         other => other,
-    }
+    };
+    Ok(mapped?.own)
 }
 
 /// Returns whether the kernel's pages are those that are counted here.
@@ -103,11 +113,14 @@ pub(crate) fn pagemap() -> io::Result<&'static File> {
     }
 }
 
-/// Returns the same, where the kernel names all at once.
+/// Returns which pages of the `bytes` bytes at `base` are mapped, with page numbers counted from there, where the kernel
+/// names all at once.
 ///
 /// # Errors
 /// Returns an error when it does not: it is older than Linux 6.7, or there is no `/proc`.
-pub(crate) fn scan(base: *const u8, bytes: usize) -> io::Result<Mapped> {
+pub(crate) fn scan(base: *const u8, bytes: usize, what: Asked) -> io::Result<Mapped> {
+    // Neither the image's nor the kernel's page of zeros: with these the kernel looks at the complement.
+    let others = if what == Asked::Own { IS_FILE | IS_ZERO_PAGE } else { 0 };
     let pagemap = pagemap()?;
     let (base, bytes) = (base as u64, bytes as u64);
     let mut found = Mapped::default();
@@ -121,6 +134,8 @@ pub(crate) fn scan(base: *const u8, bytes: usize) -> io::Result<Mapped> {
             end,
             regions: regions.as_mut_ptr() as u64,
             regions_length: REGIONS as u64,
+            inverted: others,
+            all_of: others,
             any_of: IS_PRESENT | IS_SWAPPED,
             returned: IS_FILE | IS_ZERO_PAGE,
             ..Scan::default()
@@ -133,7 +148,7 @@ pub(crate) fn scan(base: *const u8, bytes: usize) -> io::Result<Mapped> {
             let pages = page(region.start - base)..page(region.end - base);
             match region.categories {
                 0 => add(&mut found.own, pages),
-                categories if categories & IS_FILE != 0 => found.shared += pages.len(),
+                categories if categories & IS_FILE != 0 => add(&mut found.shared, pages),
                 _ => {}
             }
         }
@@ -143,7 +158,28 @@ pub(crate) fn scan(base: *const u8, bytes: usize) -> io::Result<Mapped> {
     Ok(found)
 }
 
-/// Returns the same from the list of pages, that every kernel has.
+/// Makes the kernel map each of these pages by itself when it is read, and none of its neighbours: it maps pages around one
+/// that is read no further than they have the same advice. Without it more is mapped, and nothing else differs.
+pub(crate) fn map_apart(memory: &mut [u8], pages: Range<usize>) {
+    for page in pages.filter(|page| page % 2 == 1) {
+        let Some(bytes) = memory.get_mut(page * PAGE..(page + 1) * PAGE) else { return };
+        let Range { start, end } = bytes.as_mut_ptr_range();
+        advise(start.addr()..end.addr(), libc::MADV_RANDOM);
+    }
+}
+
+/// Undoes [`map_apart`] at these addresses, whatever is there now.
+pub(crate) fn map_together(addresses: Range<usize>) {
+    advise(addresses, libc::MADV_NORMAL);
+}
+
+fn advise(Range { start, end }: Range<usize>, how: libc::c_int) {
+    // SAFETY: either advice says in which order memory will be read. It changes no byte and no right, wherever it is, and
+    // fails where no memory is (`pages_are_mapped_one_by_one_where_that_is_wanted`).
+    let _ = unsafe { libc::madvise(std::ptr::without_provenance_mut(start), end - start, how) };
+}
+
+/// Returns all that are mapped, from the list of pages that every kernel has.
 fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Mapped> {
     const PRESENT: u64 = 1 << 63;
     const SWAPPED: u64 = 1 << 62;
@@ -159,10 +195,8 @@ fn read(pagemap: &File, base: u64, bytes: usize) -> io::Result<Mapped> {
         for (index, entry) in entries.chunks_exact(8).enumerate() {
             let entry = u64::from_le_bytes(std::array::from_fn(|byte| entry[byte]));
             if entry & (PRESENT | SWAPPED) != 0 {
-                match entry & FILE {
-                    0 => add(&mut found.own, first + index..first + index + 1),
-                    _ => found.shared += 1,
-                }
+                let kind = if entry & FILE == 0 { &mut found.own } else { &mut found.shared };
+                add(kind, first + index..first + index + 1);
             }
         }
         first += count;
@@ -184,6 +218,7 @@ fn add(found: &mut Vec<Range<usize>>, range: Range<usize>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::page_reset::without;
 
     /// Maps a file of `pages` pages privately; returns it with the file.
     pub(crate) fn mapped(pages: usize) -> (File, *mut u8) {
@@ -210,9 +245,35 @@ pub(crate) mod tests {
             // SAFETY: inside the mapping.
             unsafe { base.add(page * PAGE).read_volatile() };
         }
-        let expected = Mapped { own: expected, shared: 1250 };
-        assert_eq!(mapped_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
+        let shared = without(&[Range { start: 0, end: 2000 }], &expected);
+        assert_eq!(own_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
+        let own = Mapped { own: expected, shared: Vec::new() };
+        assert_eq!(scan(base, 2000 * PAGE, Asked::Own).expect("the kernel tells"), own);
+        let all = Mapped { shared, ..own };
+        assert_eq!(scan(base, 2000 * PAGE, Asked::Mapped).expect("the kernel tells"), all);
         let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
-        assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), expected);
+        assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), all);
+    }
+    #[test]
+    fn pages_are_mapped_one_by_one_where_that_is_wanted() {
+        let (_file, base) = mapped(64);
+        // SAFETY: the mapping is that long, it is leaked, and nothing else knows of it.
+        let memory = unsafe { std::slice::from_raw_parts_mut(base, 64 * PAGE) };
+        let read = |memory: &mut [u8], page: usize| {
+            std::hint::black_box(memory[page * PAGE]);
+            let mapped = scan(memory.as_ptr(), memory.len(), Asked::Mapped).expect("the kernel tells");
+            mapped.shared.into_iter().flatten().collect::<Vec<_>>()
+        };
+        map_apart(memory, 0..32);
+        map_apart(memory, 48..64);
+        assert_eq!(read(memory, 3), [3]);
+        assert_eq!(read(memory, 50), [3, 50]);
+        // Beyond its end there is none.
+        map_apart(memory, 60..70);
+        let Range { start, end } = memory.as_mut_ptr_range();
+        map_together(start.addr()..end.addr());
+        let together = read(memory, 20);
+        assert!(together.contains(&20) && together.len() > 8, "{together:?}");
+        assert!(memory.iter().all(|byte| *byte == 7), "bytes are as they were");
     }
 }

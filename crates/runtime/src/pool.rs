@@ -22,7 +22,7 @@ use super::fuel_meter::FuelMeter;
 use super::idle::{IdleInterpreters, MAX_IDLE, RunKind};
 use super::packages;
 use super::page_reset::HotPages;
-use super::pagemap::{self, Mapped};
+use super::pagemap;
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::session::interrupt::SignalWords;
@@ -80,22 +80,25 @@ pub(super) struct LoadedModule {
     pristine: OnceCell<Pristine>,
     /// Pages that stay in memory between runs of each kind, once they are known.
     hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
-    /// Pages that the runs have mapped from which those are learnt; `None` before and after.
-    lesson: Mutex<Option<Vec<(RunKind, Mapped)>>>,
+    /// Pages that the runs from which those are learnt have written to; `None` before and after.
+    lesson: Mutex<Option<PagesByKind>>,
     /// Words in which interpreters look for signals, once one was asked.
     signal_words: OnceLock<SignalWords>,
 }
 
-/// Time in which the pages that some runs map are noted.
+/// Ranges of page numbers for each kind of run.
+type PagesByKind = [Vec<Range<usize>>; RunKind::COUNT];
+
+/// Time in which the pages that some runs write to are noted.
 pub(super) struct Lesson<'a>(&'a LoadedModule);
 
 tokio::task_local! {
-    /// Set in runs of a lesson: what others map meanwhile is not noted.
+    /// Set in runs of a lesson: what others write to meanwhile is not noted.
     static IN_LESSON: ();
 }
 
 impl Lesson<'_> {
-    /// Carries out a run, and notes what its interpreters have mapped.
+    /// Carries out a run, and notes what its interpreters have written to.
     ///
     /// # Errors
     /// Returns the run's error.
@@ -105,11 +108,8 @@ impl Lesson<'_> {
 
     /// Ends it: from now on interpreters are kept between runs.
     pub(super) fn end(&self) {
-        let mut kinds: [Vec<Mapped>; RunKind::COUNT] = Default::default();
-        for (kind, mapped) in lock(&self.0.lesson).take().unwrap_or_default() {
-            kinds[kind as usize].push(mapped);
-        }
-        let _ = self.0.hot_pages.set(kinds.map(|runs| Mutex::new(HotPages::of(&runs))));
+        let kinds = lock(&self.0.lesson).take().unwrap_or_default();
+        let _ = self.0.hot_pages.set(kinds.map(|written| Mutex::new(HotPages::of(written))));
     }
 }
 
@@ -410,28 +410,29 @@ impl LoadedModule {
         Ok(*self.signal_words.get_or_init(|| words))
     }
 
-    /// Begins to note what runs map, unless that is known or being learnt.
+    /// Begins to note what runs write to, unless that is known or being learnt.
     pub(super) fn begin_lesson(&self) -> Option<Lesson<'_>> {
         if self.hot_pages.get().is_some() {
             return None;
         }
         let mut lesson = lock(&self.lesson);
         lesson.is_none().then(|| {
-            *lesson = Some(Vec::new());
+            *lesson = Some(PagesByKind::default());
             Lesson(self)
         })
     }
 
     /// Returns whether an interpreter whose run has ended may be reset: its memory has not grown, what is released of it is
-    /// the image's again, and its hot pages are known. While they are being learnt, notes the pages that it has mapped.
+    /// the image's again, and its hot pages are known. While they are being learnt, notes the pages that it has written to.
     pub(super) fn can_reset(&self, store: &Store<HostState>, kind: RunKind) -> bool {
         let Some(memory) = store.data().memory else { return false };
         let size = memory.data_size(store);
         if self.hot_pages.get().is_none()
             && IN_LESSON.try_with(|()| ()).is_ok()
-            && let Some(seen) = &mut *lock(&self.lesson)
+            && let Some(written) = &mut *lock(&self.lesson)
+            && let Ok(own) = pagemap::own_pages(memory.data_ptr(store), size)
         {
-            seen.extend(pagemap::scan(memory.data_ptr(store), size).map(|mapped| (kind, mapped)));
+            written[kind as usize].extend(own);
         }
         let is_mapped = self.initial_memory_bytes < engine::MAX_MAPPED_BYTES && pagemap::has_small_pages();
         self.hot_pages.get().is_some() && size as u64 == self.initial_memory_bytes && is_mapped
@@ -440,13 +441,15 @@ impl LoadedModule {
     /// Makes the memory of an interpreter equal to the image's; false, where that can't be done: the kernel does not name
     /// its pages at once, or does not take them back.
     pub(super) fn reset(&self, store: &mut Store<HostState>, kind: RunKind) -> bool {
-        let Some(memory) = store.data().memory else { return false };
-        let mapped = pagemap::scan(memory.data_ptr(&*store), memory.data_size(&*store));
-        let (Ok(mapped), Some(pristine)) = (mapped, self.known_pristine()) else { return false };
+        let (Some(memory), Some(pristine)) = (store.data().memory, self.known_pristine()) else { return false };
         let Some(hot_pages) = self.hot_pages.get() else { return false };
+        let mut hot_pages = lock(&hot_pages[kind as usize]);
+        let (base, size) = (memory.data_ptr(&*store), memory.data_size(&*store));
+        let mapped = pagemap::scan(base, size, hot_pages.asks_for(base));
+        let Ok(mapped) = mapped else { return false };
         pristine.with_memory(|image| {
             let memory = memory.data_mut(store);
-            memory.len() == image.len() && lock(&hot_pages[kind as usize]).reset(memory, image, &mapped)
+            memory.len() == image.len() && hot_pages.reset(memory, image, &mapped)
         })
     }
 }

@@ -275,7 +275,7 @@ impl Interpreter {
             Some(own) => Ok(own.clone()),
             None => {
                 let memory = (self.memory.data_ptr(&self.store), self.memory.data_size(&self.store));
-                Ok(pagemap::mapped_pages(memory.0, memory.1)?.own)
+                pagemap::own_pages(memory.0, memory.1)
             }
         }
     }
