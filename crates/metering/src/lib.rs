@@ -33,6 +33,9 @@ pub const COUNTER: &str = "proofbox_fuel";
 /// Version of the charges: another one charges programs otherwise.
 pub const VERSION: u32 = 1;
 
+/// Version of how modules are written beside that: another one leaves behaviour and charges as they are.
+pub const LAYOUT: u32 = 1;
+
 /// Operators that may be carried out between two charges, or after a return to a function until its next charge.
 pub const MAX_UNCHARGED: u64 = 1 << 20;
 

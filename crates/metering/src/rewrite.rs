@@ -1,14 +1,15 @@
 //! Writes a module anew, with its charges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{
     BlockType, BranchHint, BranchHints, CodeSection, ConstExpr, DataCountSection, DataSection, ElementSection,
-    EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType, ImportSection,
-    InstructionSink, MemorySection, Module, NameMap, NameSection, StartSection, TableSection, TypeSection, ValType,
+    Elements, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalSection, GlobalType,
+    ImportSection, InstructionSink, MemorySection, Module, NameMap, NameSection, StartSection, TableSection,
+    TypeSection, ValType,
 };
-use wasmparser::{FunctionBody, Name, Operator};
+use wasmparser::{ElementItems, ElementSectionReader, FunctionBody, Name, Operator};
 
 use crate::branches::{BranchProfile, is_branch};
 use crate::model::{FunctionPlan, Plan, STRAIGHT};
@@ -107,6 +108,7 @@ pub(crate) fn rewrite(
     }
     if let Some(reader) = sections.elements.clone() {
         let mut elements = ElementSection::new();
+        elements.declared(Elements::Functions(shift.in_tables(reader.clone())?.into()));
         shift.parse_element_section(&mut elements, reader)?;
         module.section(&elements);
     }
@@ -143,7 +145,8 @@ fn order(sections: &Sections<'_>, profile: &BranchProfile) -> Result<Vec<usize>,
     Ok(order)
 }
 
-/// Makes room for one more imported function, and puts those that are defined in another order.
+/// Makes room for one more imported function and one more segment of elements, and puts functions that are defined in another
+/// order.
 struct Shift {
     imported_functions: u32,
     /// Place of each function among those that are defined.
@@ -162,6 +165,21 @@ impl Shift {
         sorted.into_iter().for_each(|(function, name)| names.append(function, name));
         Ok(names)
     }
+
+    /// Functions that tables refer to, in their new order. An instance has a record of each, which is filled in when it is
+    /// first called, and records are in the order in which segments name functions. So the first segment names these,
+    /// without an effect of its own: what is used much lies together, and other pages of an instance are never touched.
+    fn in_tables(&mut self, segments: ElementSectionReader<'_>) -> Result<Vec<u32>, Error> {
+        let mut functions = BTreeSet::new();
+        for segment in segments {
+            if let ElementItems::Functions(items) = segment?.items {
+                for function in items {
+                    functions.insert(self.function_index(function?)?);
+                }
+            }
+        }
+        Ok(functions.into_iter().collect())
+    }
 }
 
 impl Reencode for Shift {
@@ -171,6 +189,10 @@ impl Reencode for Shift {
         let Some(defined) = function.checked_sub(self.imported_functions) else { return Ok(function) };
         let place = self.places.get(defined as usize).copied().unwrap_or(defined);
         Ok(self.imported_functions + 1 + place)
+    }
+
+    fn element_index(&mut self, segment: u32) -> Result<u32, reencode::Error> {
+        Ok(segment + 1)
     }
 }
 

@@ -127,7 +127,7 @@ fn functions_that_are_used_most_come_first() {
         (func $cold (export "cold"))
         (func $warm (export "warm") (param i64) (call $cold) (call $hot (f32.const 0)) (call $host))
         (func $hot (export "hot") (param f32) (nop))
-        (table 1 funcref) (elem (i32.const 0) func $warm) (start $cold))"#;
+        (table 3 funcref) (elem (i32.const 0) func $cold $warm $hot) (start $cold))"#;
     let module = wat::parse_str(text).expect("the text is WebAssembly");
     let profile = profile(&module, &[0, 5, 1000], Thresholds::default()).expect("it was counted");
     let ordered = meter_with_hints(&module, &profile).expect("it can be metered").module;
@@ -143,10 +143,13 @@ fn functions_that_are_used_most_come_first() {
             Payload::StartSection { func, .. } => places.push(("start".to_owned(), func)),
             Payload::ElementSection(elements) => {
                 for element in elements {
-                    let wasmparser::ElementItems::Functions(functions) = element.expect("a whole element").items else {
+                    let element = element.expect("a whole element");
+                    let is_declared = matches!(element.kind, wasmparser::ElementKind::Declared);
+                    let kind = if is_declared { "declared" } else { "element" };
+                    let wasmparser::ElementItems::Functions(functions) = element.items else {
                         panic!("they are functions");
                     };
-                    places.extend(functions.into_iter().map(|index| ("element".to_owned(), index.expect("an index"))));
+                    places.extend(functions.into_iter().map(|index| (kind.to_owned(), index.expect("an index"))));
                 }
             }
             Payload::CodeSectionEntry(body) => {
@@ -178,7 +181,14 @@ fn functions_that_are_used_most_come_first() {
             ("hot", hot),
             ("proofbox_fuel", 0),
             ("start", cold),
+            // What wasmtime has of each is in this order.
+            ("declared", hot),
+            ("declared", warm),
+            ("declared", cold),
+            // The table is what it was.
+            ("element", cold),
             ("element", warm),
+            ("element", hot),
             ("call", cold),
             ("call", hot),
             ("call", 0),

@@ -52,11 +52,11 @@ fn loops_indirect_calls_and_recursion_are_charged() {
 }
 
 #[test]
-fn indices_of_functions_and_globals_stay_what_they_were() {
+fn indices_stay_those_of_what_was_named() {
     let module = metered(
         r#"(module (import "host" "call" (func $host (param i32))) (global $mine (mut i32) (i32.const 5))
-             (table (export "table") 1 funcref) (elem (i32.const 0) func $second) (start $first)
-             (func $first (call $host (global.get $mine)))
+             (table (export "table") 1 funcref) (elem (i32.const 0) func $second) (elem $passive func $first) (start $first)
+             (func $first (call $host (global.get $mine)) (elem.drop $passive))
              (func $second (export "second") (param i64) (result i64) (local.get 0)))"#,
     )
     .module;
@@ -67,14 +67,19 @@ fn indices_of_functions_and_globals_stay_what_they_were() {
             "second: Func 3",
             "proofbox_fuel: Global 1",
             "start: 2",
+            // All functions in tables, in a segment that declares them; then those that were there.
+            "element: 2",
             "element: 3",
+            "element: 3",
+            "element: 2",
             "GlobalGet { global_index: 0 }",
-            "Call { function_index: 0 }"
+            "Call { function_index: 0 }",
+            "ElemDrop { elem_index: 2 }"
         ]
     );
 }
 
-/// Lists what a module says of functions and globals by their indices: exports, start, elements, and code.
+/// Lists what a module says of functions, globals and segments by their indices: exports, start, elements, and code.
 fn indices(module: &[u8]) -> Vec<String> {
     use wasmparser::{ElementItems, Operator, Payload};
     let mut found = Vec::new();
@@ -97,7 +102,10 @@ fn indices(module: &[u8]) -> Vec<String> {
             Payload::CodeSectionEntry(body) => {
                 for operator in body.get_operators_reader().expect("a whole body") {
                     let operator = operator.expect("a whole operator");
-                    if matches!(operator, Operator::Call { .. } | Operator::GlobalGet { .. }) {
+                    if matches!(
+                        operator,
+                        Operator::Call { .. } | Operator::GlobalGet { .. } | Operator::ElemDrop { .. }
+                    ) {
                         found.push(format!("{operator:?}"));
                     }
                 }

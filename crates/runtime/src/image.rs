@@ -439,6 +439,7 @@ fn compatibility() -> Result<String, ImageError> {
     let mut digest = Digesting(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut digest);
     digest.0.update(proofbox_metering::VERSION.to_le_bytes());
+    digest.0.update(proofbox_metering::LAYOUT.to_le_bytes());
     // An image that was compiled before `check_resettable` was there is checked.
     digest.0.update(b"resettable");
     digest.0.update(Sha256::digest(recipe::branches()));

@@ -27,8 +27,11 @@ const FORGETTING_RUNS: u32 = 4096;
 /// Number of stretches that are given back one by one; of more, those between two hot pages are given back as one.
 const MAX_STRETCHES: usize = 64;
 
+/// Number of runs, of every [`FORGETTING_RUNS`], before the one that shows which pages are read: hot ones are known then.
+/// Else the kernel maps others around those.
+const OBSERVED_RUN: u32 = 2 * LEARNING_RUNS;
 /// Number of resets at every one of which pages that were only read are counted.
-const COUNTING_RUNS: u32 = 16;
+const COUNTING_RUNS: u32 = LEARNING_RUNS;
 /// Number of pages that may be mapped without being the guest's own or among those that runs read.
 const MAX_OTHERS: usize = 512;
 /// Number of pages that may be mapped one by one, which takes a call of the kernel for every second one.
@@ -71,7 +74,7 @@ impl HotPages {
     /// [`Self::asks_for`] asks for. Both have the same length. Returns false where the kernel has not taken pages back.
     pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> bool {
         let all = [Range { start: 0, end: memory.len() / PAGE }];
-        let begins = self.runs.is_multiple_of(FORGETTING_RUNS);
+        let begins = self.runs % FORGETTING_RUNS == OBSERVED_RUN;
         self.end_observation(memory, mapped);
         let cold = without(&mapped.own, &self.hot);
         self.learn(&cold);
@@ -385,6 +388,9 @@ mod tests {
             assert!(pages.reset(memory, &image, &now));
             asked
         };
+        while pages.runs < OBSERVED_RUN {
+            reset(&mut pages, memory);
+        }
         read(memory);
         assert!(count(&mapped(memory).shared) > 8, "the kernel maps neighbours");
         assert_eq!(reset(&mut pages, memory), Asked::Mapped);
@@ -400,11 +406,11 @@ mod tests {
         assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");
 
         // One that was dropped meanwhile is looked at no more.
-        while pages.runs <= FORGETTING_RUNS {
+        while pages.runs <= FORGETTING_RUNS + OBSERVED_RUN {
             reset(&mut pages, memory);
         }
         assert_eq!(pages.observed, Some(addresses(memory)));
-        while pages.runs <= 2 * FORGETTING_RUNS {
+        while pages.runs <= 2 * FORGETTING_RUNS + OBSERVED_RUN {
             reset(&mut pages, other);
         }
         assert_eq!(pages.observed, Some(addresses(other)));
