@@ -8,7 +8,8 @@
 //! magic                 8 bytes
 //! number of functions   LEB128
 //! each function         hash, 8 bytes, lowest first; in ascending order
-//!                       heat, 1 byte: binary digits of how often its most frequent part was reached
+//!                       heat, 1 byte: binary digits of how often its most frequent part was reached; 128 more, if short
+//!                       runs reach it
 //!                       number of branches, LEB128
 //!                       2 bits a branch, from the lowest: 0 not known, 1 rarely taken, 2 mostly taken
 //! ```
@@ -23,6 +24,8 @@ use crate::Error;
 const MAGIC: &[u8; 8] = b"\0branch1";
 /// Bits that tell of one branch.
 const BITS: usize = 2;
+/// Added to the heat of functions that short runs reach: they lie together, before all others.
+const IN_SHORT_RUNS: u8 = 128;
 /// Branches that one byte tells of.
 const PER_BYTE: usize = 8 / BITS;
 
@@ -54,7 +57,7 @@ pub struct BranchProfile {
 /// Heat and hints of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Known {
-    /// Binary digits of how often its most frequent part was reached.
+    /// Binary digits of how often its most frequent part was reached; [`IN_SHORT_RUNS`] more, if short runs reach it.
     heat: u8,
     /// Hints for its branches.
     hints: Vec<Option<Hint>>,
@@ -166,6 +169,12 @@ impl BranchProfile {
     pub(crate) fn insert(&mut self, hash: u64, most: u64, hints: Vec<Option<Hint>>) {
         let heat = (u64::BITS - most.leading_zeros()) as u8;
         self.functions.insert(hash, Known { heat, hints });
+    }
+
+    /// Notes that short runs reach a function with so many branches.
+    pub(crate) fn note_in_short_runs(&mut self, hash: u64, branches: usize) {
+        let unknown = || Known { heat: 0, hints: vec![None; branches] };
+        self.functions.entry(hash).or_insert_with(unknown).heat |= IN_SHORT_RUNS;
     }
 }
 

@@ -210,11 +210,7 @@ pub fn profile(module: &[u8], counts: &[u64], thresholds: Thresholds) -> Result<
             known.target += branch.target;
         }
     }
-    // The memory of the counters has whole pages: nothing is counted at the end of the last.
-    let rest: Vec<u64> = counts.collect();
-    if rest.len() as u64 >= PAGE / COUNTER_BYTES || rest.iter().any(|count| *count > 0) {
-        return Err(Error::Encode("these are counters of another module".to_owned()));
-    }
+    check_rest(counts)?;
     let mut profile = BranchProfile::default();
     for (hash, (most, branches)) in functions {
         let hints: Vec<_> = branches.iter().map(|branch| branch.hint(most, thresholds)).collect();
@@ -223,6 +219,31 @@ pub fn profile(module: &[u8], counts: &[u64], thresholds: Thresholds) -> Result<
         }
     }
     Ok(profile)
+}
+
+/// Puts functions that short runs reach before all others, whatever long ones do most; `counts` is what was counted of short
+/// ones.
+///
+/// # Errors
+/// Returns an error when the module can't be read, or has another number of counters.
+pub fn note_short_runs(profile: &mut BranchProfile, module: &[u8], counts: &[u64]) -> Result<(), Error> {
+    let mut counts = counts.iter().copied();
+    for body in &Sections::read(module)?.bodies {
+        if counted(body, &mut counts)?.0 > 0 {
+            let (hash, branches) = fingerprint(body)?;
+            profile.note_in_short_runs(hash, branches);
+        }
+    }
+    check_rest(counts)
+}
+
+/// Checks that nothing is left of the counters of a module but the end of a page of their memory, where nothing is counted.
+fn check_rest(counts: impl Iterator<Item = u64>) -> Result<(), Error> {
+    let rest: Vec<u64> = counts.collect();
+    if rest.len() as u64 >= PAGE / COUNTER_BYTES || rest.iter().any(|count| *count > 0) {
+        return Err(Error::Encode("these are counters of another module".to_owned()));
+    }
+    Ok(())
 }
 
 impl Counted {

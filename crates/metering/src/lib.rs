@@ -20,7 +20,7 @@ mod sections;
 mod verify;
 
 pub use branches::{BranchProfile, Hint, ProfileError};
-pub use count::{COUNTS, Thresholds, count_branches, profile};
+pub use count::{COUNTS, Thresholds, count_branches, note_short_runs, profile};
 pub use reset::{Lasting, STACK_POINTER, check_resettable};
 pub use verify::{Violation, verify};
 

@@ -1,7 +1,8 @@
 //! Hints for branches: what is counted, what is said of it, where, and what of a profile is refused.
 
 use proofbox_metering::{
-    BranchProfile, Hint, ProfileError, Thresholds, count_branches, meter, meter_with_hints, profile, verify,
+    BranchProfile, Hint, ProfileError, Thresholds, count_branches, meter, meter_with_hints, note_short_runs, profile,
+    verify,
 };
 use wasmparser::{KnownCustom, Operator, Parser, Payload};
 
@@ -239,6 +240,33 @@ fn counters_have_to_be_those_of_the_module() {
     counts.resize(1 << 13, 0);
     profile(&module, &counts, Thresholds::default()).expect("the rest is empty");
     assert!(count_branches(&module).is_ok());
+}
+
+#[test]
+fn functions_that_short_runs_reach_come_before_all_others() {
+    let text = r#"(module (func (export "0")) (func (export "1") (drop (i32.const 1))) (func (export "2") (drop (i64.const 2)))
+        (func (export "3") (nop)))"#;
+    let module = wat::parse_str(text).expect("the text is WebAssembly");
+    let mut profile = profile(&module, &[7, 1000, 5, 0], Thresholds::default()).expect("it was counted");
+    let order = |profile: &BranchProfile| {
+        let ordered = meter_with_hints(&module, profile).expect("it can be metered").module;
+        let mut places = Vec::new();
+        for payload in Parser::new(0).parse_all(&ordered) {
+            if let Payload::ExportSection(exports) = payload.expect("a whole module") {
+                let exports = exports.into_iter().map(|export| export.expect("a whole export"));
+                places
+                    .extend(exports.filter(|export| export.name.len() == 1).map(|export| (export.index, export.name)));
+            }
+        }
+        places.sort_unstable();
+        places.into_iter().map(|(_, name)| name.to_owned()).collect::<String>()
+    };
+    assert_eq!(order(&profile), "1023");
+    // One of them is reached by nothing else.
+    note_short_runs(&mut profile, &module, &[0, 0, 1, 1]).expect("it was counted");
+    assert_eq!(order(&profile), "2310");
+    assert_eq!(BranchProfile::read(&profile.write()), Ok(profile.clone()));
+    assert!(note_short_runs(&mut profile, &module, &[1, 1, 1]).is_err(), "these are not all");
 }
 
 #[test]

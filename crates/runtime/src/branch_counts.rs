@@ -2,16 +2,21 @@
 //! counts (`proofbox_metering::count_branches`), which is compiled for this alone. No service does.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use proofbox_metering::{BranchProfile, COUNTS, count_branches, meter, meter_with_hints};
 use proofbox_types::grant::Limits;
-use proofbox_types::program::Program;
+use proofbox_types::program::{Program, ResultWanted};
+use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
+use tokio_util::sync::CancellationToken;
 
 use super::engine;
 use super::guest::{Role, call, encoded_request, state, tree};
 use super::image;
 use super::image_error::ImageError;
 use super::pool::{ImageFiles, InterpreterPool};
+use super::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
 use super::trusted::{block_on, trusted_limits};
 
 /// Returns the image in a file, or makes that of the reactor in it.
@@ -31,8 +36,8 @@ pub fn compile(module: &[u8], profile: &BranchProfile) -> wasmtime::Result<Vec<u
     engine::for_building()?.precompile_module(&hinted.module)
 }
 
-/// Runs programs in the image that is this module, one after the other, and calls `each` with the name of each and its
-/// counters. What counts is compiled to the path in `files`.
+/// Runs programs in the image that is this module, one after the other, and calls in a session, and calls `each` with the
+/// name of each and its counters. What counts is compiled to the path in `files`.
 ///
 /// # Errors
 /// Returns an error when the module can't be compiled, or a program does not end well.
@@ -40,6 +45,7 @@ pub fn run_all(
     module: &[u8],
     files: &ImageFiles,
     programs: &[(String, Program)],
+    calls: &[&str],
     mut each: impl FnMut(&str, &[u8]),
 ) -> wasmtime::Result<()> {
     let counting = meter(&count_branches(module)?)?;
@@ -67,5 +73,38 @@ pub fn run_all(
             Ok(())
         })?;
     }
+    if !calls.is_empty() {
+        each("session", &block_on(counted_in_session(pool, limits, calls))?);
+    }
     Ok(())
+}
+
+/// Returns the counters of a session that has carried out these calls.
+async fn counted_in_session(pool: InterpreterPool, limits: Limits, calls: &[&str]) -> wasmtime::Result<Vec<u8>> {
+    let opening = Opening { limits, env: Vec::new(), files: Vec::new(), image: None };
+    let session = Session::open(Arc::new(pool), Arc::new(NoCommands), opening)?;
+    for source in calls {
+        let value = Some(ResultWanted::LastExpression);
+        let cell = Cell { source: (*source).to_owned(), value, ..Cell::default() };
+        let gone = CancellationToken::new();
+        let called = session.call(DEFAULT_CONTEXT, &cell, &CellLimits::from(&limits), None, &gone).await?;
+        if called.raised.is_some() || called.lost {
+            return Err(wasmtime::Error::msg(format!("a call has failed: {:?}", called.raised)));
+        }
+    }
+    let counts = session.exported_memory(DEFAULT_CONTEXT, COUNTS).await;
+    counts.ok_or_else(|| wasmtime::Error::msg("the module has no counters"))
+}
+
+/// No call here has commands.
+struct NoCommands;
+
+impl CommandRunner for NoCommands {
+    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
+        Box::pin(async { 127 })
+    }
+
+    fn end_jobs(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }

@@ -184,9 +184,9 @@ impl InterpreterPool {
         Self::load(engine, images, wheels, Arc::new(Semaphore::new(session_slots as usize)))
     }
 
-    /// Makes interpreters for trying an image that was just made.
+    /// Makes interpreters for trying an image that was just made, one of a session among them.
     pub(super) fn for_building(image: &ImageFiles) -> wasmtime::Result<Self> {
-        Self::load(engine::for_building()?, std::slice::from_ref(image), None, Arc::new(Semaphore::new(0)))
+        Self::load(engine::for_building()?, std::slice::from_ref(image), None, Arc::new(Semaphore::new(1)))
     }
 
     fn load(

@@ -280,6 +280,12 @@ impl Interpreter {
         }
     }
 
+    /// Returns what a memory has that the module exports beside the interpreter's own, for counters.
+    pub(super) fn exported_memory(&mut self, name: &str) -> Option<&[u8]> {
+        let memory = self.instance.get_memory(&mut self.store, name)?;
+        Some(memory.data(&self.store))
+    }
+
     /// Shares pages with the image again that are as they were: those that the slot kept from earlier runs, and those
     /// that were written to and put back; and those of the C stack that are not in use. Pages that have differed once are not
     /// compared again, nor the others where they are few; other work gets its turns meanwhile.

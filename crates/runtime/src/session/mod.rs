@@ -263,6 +263,13 @@ impl Session {
         Ok(outcome)
     }
 
+    /// Returns what a memory of that name has in the interpreter of a context, if there is one (`branch_counts`).
+    pub(super) async fn exported_memory(&self, number: ContextNumber, name: &str) -> Option<Vec<u8>> {
+        let context = self.context(number).ok()?;
+        let mut interpreter = context.interpreter.lock().await;
+        interpreter.as_mut()?.exported_memory(name).map(<[u8]>::to_vec)
+    }
+
     /// The request as `session.cell` takes it.
     fn request(&self, cell: &Cell, context: &Context, calls: u64, interpreter: &Interpreter) -> Value {
         let variables = |env: &[(String, String)]| {
