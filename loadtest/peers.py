@@ -12,13 +12,13 @@ Two tables of medians in milliseconds, and of their ratios to native, as Markdow
 - short programs, each run in a fresh interpreter, from the request to its answer: the process of native CPython from its
   start to its end, proofbox over HTTP.
 
-A fork per run is a fork of a native interpreter that has imported modules, without isolation (src/fork_server.py). A
-program that a sandbox can't run has a dash. PATH is a CPython of the version that the service has.
+A fork per run is a fork of a native interpreter that has imported modules, without isolation (src/fork_server.py); its time
+is from before the fork to after the wait, without the request. Native processes have `-I -S`. A program that a sandbox can't
+run has a dash. PATH is a CPython of the version that the service has.
 """
 import argparse
 import http.client
 import json
-import math
 import pathlib
 import statistics
 import subprocess
@@ -159,7 +159,8 @@ class Monty(Native):
         import pydantic_monty
 
         self.error = pydantic_monty.MontyError
-        self.pool = pydantic_monty.Monty().__enter__()
+        self.monty = pydantic_monty.Monty()
+        self.pool = self.monty.__enter__()
 
     def run(self, source, session):
         try:
@@ -180,6 +181,9 @@ class Monty(Native):
         with self.pool.checkout() as session:
             self.run(source, session)
         return time.perf_counter() - began
+
+    def end(self):
+        self.monty.__exit__(None, None, None)
 
 
 class Eryx(Native):
@@ -260,9 +264,9 @@ def print_table(programs, names, times, failed, has_mean):
             cells.append(f"{median * 1000:.{digits}f} ({median / base:.2f})")
         print(f"| {program} | " + " | ".join(cells) + " |")
     if has_mean:
-        means = [statistics.geometric_mean(ratios[name]) if ratios[name] else math.nan for name in names]
+        means = [f"{statistics.geometric_mean(ratios[name]):.2f}" if ratios[name] else "—" for name in names]
         counts = ["" if len(ratios[name]) == len(programs) else f" of {len(ratios[name])}" for name in names]
-        print("| geometric mean | " + " | ".join(f"{mean:.2f}{count}" for mean, count in zip(means, counts)) + " |")
+        print("| geometric mean | " + " | ".join(map("".join, zip(means, counts))) + " |")
     print(flush=True)
     for (program, name), error in failed.items():
         print(f"{name} can't run {program}: {error}", file=sys.stderr)
@@ -275,16 +279,18 @@ def main():
     parser.add_argument("--pyodide", help="directory in which pyodide was installed by npm")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
-    native, fork = Native(options.native), Fork(options.native)
-    arms = {"native CPython": native, "fork per run": fork, "proofbox": Proofbox(options.server)}
-    for name, make in (("Monty", Monty), ("eryx", Eryx)):
-        try:
-            arms[name] = make()
-        except ImportError:
-            print(f"{name} is not installed", file=sys.stderr)
-    if options.pyodide:
-        arms["Pyodide in Node.js"] = Pyodide(options.pyodide)
+    arms = {}
     try:
+        arms["native CPython"] = Native(options.native)
+        arms["fork per run"] = Fork(options.native)
+        arms["proofbox"] = Proofbox(options.server)
+        for name, make in (("Monty", Monty), ("eryx", Eryx)):
+            try:
+                arms[name] = make()
+            except ImportError:
+                print(f"{name} is not installed", file=sys.stderr)
+        if options.pyodide:
+            arms["Pyodide in Node.js"] = Pyodide(options.pyodide)
         programs = {path.stem: path.read_text() for path in sorted(PROGRAMS.glob("*.py"))}
         print_table(programs, list(arms), *measured(arms, programs, options.rounds, "seconds"), has_mean=True)
         # Once for what is slow the first time.

@@ -188,6 +188,16 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
             run(program.clone()).await;
         }
     }
+    // One run now and then shows which pages are read (`page_reset`), in a memory that the kernel maps page by page.
+    let changing =
+        |number: usize| format!("import re\nre.x{number} = [bytearray(b'A' * 5000) for _ in range({number})]");
+    for number in 0..40 {
+        run(plain(&changing(number))).await;
+        for isolated in [false, true] {
+            let code = format!("{}\n{}", changing(number), candidates[0]);
+            run(Program { tests: asserts(), isolated, ..plain(&code) }).await;
+        }
+    }
     // What ends by itself and does not grow its memory is kept: else nothing was looked at.
     for isolated in [false, true] {
         run(Program { tests: asserts(), isolated, ..plain(candidates[0]) }).await;

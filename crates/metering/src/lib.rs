@@ -33,7 +33,8 @@ pub const COUNTER: &str = "proofbox_fuel";
 /// Version of the charges: another one charges programs otherwise.
 pub const VERSION: u32 = 1;
 
-/// Version of how modules are written beside that: another one leaves behaviour and charges as they are.
+/// Version of the order in which modules are written. Another one changes neither what they do nor what they are charged, but
+/// they have to be compiled anew.
 pub const LAYOUT: u32 = 1;
 
 /// Operators that may be carried out between two charges, or after a return to a function until its next charge.

@@ -11,11 +11,6 @@ pub(crate) const WASM_STACK: usize = 64 * MIB;
 /// Stack for host functions on top of the guest's frames, in bytes.
 const HOST_STACK: usize = MIB;
 
-/// Memory that stays mapped in a free slot: with `pagemap_scan` only pages that were touched are reset, by copying,
-/// which is cheaper than giving them back to the kernel and faulting them in again. A short run touches a few hundred
-/// pages; what a slot keeps counts for nobody, and there may be a thousand slots.
-const KEEP_RESIDENT: usize = 4 * MIB;
-
 /// Size of a memory up to which wasmtime maps its image as a whole, instead of copying segments: it is one dense memory.
 pub(crate) const MAX_MAPPED_BYTES: u64 = 256 << 20;
 
@@ -68,20 +63,9 @@ pub(crate) fn for_building() -> wasmtime::Result<Engine> {
 /// # Errors
 /// Returns an error when wasmtime can't run on this machine, or the address space for the pool can't be had.
 pub(crate) fn pooled(size: PoolSize) -> wasmtime::Result<Engine> {
-    let with = |pool: PoolingAllocationConfig| {
-        let mut config = config();
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-        Engine::new(&config)
-    };
-    // Without pagemap_scan (Linux before 6.7) keeping memory resident means resetting all of it, and costs more than
-    // it saves.
-    let mut kept = pool(size);
-    kept.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEEP_RESIDENT);
-    with(kept).or_else(|_| {
-        let mut plain = pool(size);
-        plain.pagemap_scan(Enabled::No);
-        with(plain)
-    })
+    let mut config = config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(size)));
+    Engine::new(&config)
 }
 
 fn pool(size: PoolSize) -> PoolingAllocationConfig {
@@ -93,7 +77,9 @@ fn pool(size: PoolSize) -> PoolingAllocationConfig {
     pool.max_core_instance_size(INSTANCE_BYTES);
     pool.max_unused_warm_slots(size.slots);
     pool.async_stack_keep_resident(64 << 10);
-    pool.table_keep_resident(256 << 10);
+    // All of a free slot's memory and table is given back. By `pagemap_scan`, wasmtime would reset the pages that it finds
+    // to be changed, and it does not look at those that the kernel has moved to swap: the next guest would have them.
+    pool.pagemap_scan(Enabled::No).linear_memory_keep_resident(0).table_keep_resident(0);
     pool
 }
 

@@ -61,13 +61,12 @@ impl<M> IdleInterpreters<M> {
         found.map(|index| all.remove(index))
     }
 
-    /// Lets one wait. The one that has waited longest goes, where there are too many.
-    pub(super) fn put(&self, idle: Idle<M>) {
+    /// Lets one wait. Returns the one that has waited longest, where there are too many.
+    pub(super) fn put(&self, idle: Idle<M>) -> Option<Idle<M>> {
         let mut all = self.all();
         let too_many = all.len() >= MAX_IDLE as usize;
         let oldest = too_many.then(|| all.remove(0));
         all.push(idle);
-        drop(all);
-        drop(oldest);
+        oldest
     }
 }

@@ -27,9 +27,11 @@ const FORGETTING_RUNS: u32 = 4096;
 /// Number of stretches that are given back one by one; of more, those between two hot pages are given back as one.
 const MAX_STRETCHES: usize = 64;
 
-/// Number of runs, of every [`FORGETTING_RUNS`], before the one that shows which pages are read: hot ones are known then.
-/// Else the kernel maps others around those.
+/// Number of resets before the first run that shows which pages are read: hot ones are known then. Else the kernel maps
+/// others around those.
 const OBSERVED_RUN: u32 = 2 * LEARNING_RUNS;
+/// Number of runs after which that is tried again, where a run has shown nothing.
+const OBSERVING_AGAIN: u32 = 256;
 /// Number of resets at every one of which pages that were only read are counted.
 const COUNTING_RUNS: u32 = LEARNING_RUNS;
 /// Number of pages that may be mapped without being the guest's own or among those that runs read.
@@ -49,9 +51,12 @@ pub(super) struct HotPages {
     learnt: usize,
     /// Number of the last runs that have written to each page that is not hot.
     written: HashMap<usize, u32>,
+    /// Number of resets.
     runs: u32,
-    /// Pages that a run has read; likewise.
+    /// Pages that a run has read; in order, apart from each other.
     read: Vec<Range<usize>>,
+    /// True when these are known of a run among the last [`FORGETTING_RUNS`].
+    is_read_known: bool,
     /// Addresses of the memory in which the next run shows which pages are read.
     observed: Option<Range<usize>>,
 }
@@ -74,14 +79,13 @@ impl HotPages {
     /// [`Self::asks_for`] asks for. Both have the same length. Returns false where the kernel has not taken pages back.
     pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> bool {
         let all = [Range { start: 0, end: memory.len() / PAGE }];
-        let begins = self.runs % FORGETTING_RUNS == OBSERVED_RUN;
         self.end_observation(memory, mapped);
+        let begins = !self.is_read_known && self.runs % OBSERVING_AGAIN == OBSERVED_RUN;
         let cold = without(&mapped.own, &self.hot);
         self.learn(&cold);
         let given_back = if begins {
             without(&all, &self.hot)
-        } else if count(&without(&mapped.shared, &self.read)) > MAX_OTHERS {
-            let kept = joined(self.hot.iter().chain(&self.read).cloned().collect());
+        } else if let Some(kept) = self.kept_of_many(&mapped.shared) {
             without(&all, &without(&kept, &cold))
         } else if cold.len() > MAX_STRETCHES {
             stretches(&cold, &self.hot, memory.len() / PAGE)
@@ -99,16 +103,33 @@ impl HotPages {
         are_given_back
     }
 
-    /// Lets the next run in a memory show which pages are read: those that the one before it has mapped are not mapped any
-    /// more, and will be one by one.
+    /// Returns the pages that stay mapped, where many others are.
+    fn kept_of_many(&self, shared: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+        if count(shared) <= MAX_OTHERS {
+            return None;
+        }
+        let kept = joined(self.hot.iter().chain(&self.read).cloned().collect());
+        (count(&without(shared, &kept)) > MAX_OTHERS).then_some(kept)
+    }
+
+    /// Notes that the memory at `base` will have no further reset.
+    pub(crate) fn forget(&mut self, base: *const u8) {
+        if let Some(observed) = self.observed.take_if(|observed| observed.start == base.addr()) {
+            pagemap::map_together(observed);
+        }
+    }
+
+    /// Lets the next run in a memory show which pages are read: but for hot ones, those that the run before it has mapped are
+    /// not mapped any more, and will be one by one.
     fn begin_observation(&mut self, memory: &mut [u8], mapped: &Mapped) {
-        // What was observed before may have been dropped, which leaves the kernel with a mapping for every page.
+        // What was observed before has been dropped within a run, which leaves the kernel with a mapping for every page.
         if let Some(dropped) = self.observed.take() {
             pagemap::map_together(dropped);
         }
-        if count(&mapped.shared) <= MAX_OBSERVED {
-            for pages in &mapped.shared {
-                pagemap::map_apart(memory, pages.clone());
+        let pages = joined(mapped.own.iter().chain(&mapped.shared).cloned().collect());
+        if count(&pages) <= MAX_OBSERVED {
+            for pages in pages {
+                pagemap::map_apart(memory, pages);
             }
             self.observed = Some(addresses(memory));
         }
@@ -120,6 +141,7 @@ impl HotPages {
             pagemap::map_together(observed);
             if count(&mapped.shared) <= MAX_READ {
                 self.read.clone_from(&mapped.shared);
+                self.is_read_known = true;
             }
         }
     }
@@ -135,6 +157,7 @@ impl HotPages {
         if self.runs.is_multiple_of(FORGETTING_RUNS) {
             self.hot.clone_from(&self.first);
             self.learnt = 0;
+            self.is_read_known = false;
         }
         if self.runs.is_multiple_of(LEARNING_RUNS) {
             let often = self.written.drain().filter(|(_, runs)| 2 * runs >= LEARNING_RUNS);
@@ -372,6 +395,20 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_that_is_observed_is_the_images_again() {
+        let (memory, image) = memory();
+        let mut pages = HotPages::of(ranges(&[(10, 12), (40, 41)]));
+        for run in 0..OBSERVED_RUN + OBSERVING_AGAIN + 3 {
+            write(memory, (0..PAGES).filter(|page| page * (run as usize + 7) % 43 == 0));
+            let now = pagemap::scan(memory.as_ptr(), memory.len(), pages.asks_for(memory.as_ptr()));
+            assert!(pages.reset(memory, &image, &now.expect("the kernel tells")));
+            assert_eq!(pages.observed.is_some(), run == OBSERVED_RUN, "run {run}");
+            assert!(*memory == *image, "run {run}");
+        }
+        assert!(pages.is_read_known);
+    }
+
+    #[test]
     fn a_run_now_and_then_shows_which_pages_are_read() {
         let (memory, image) = memory();
         let (other, _) = self::memory();
@@ -391,6 +428,7 @@ mod tests {
         while pages.runs < OBSERVED_RUN {
             reset(&mut pages, memory);
         }
+        release(memory, 0..PAGES);
         read(memory);
         assert!(count(&mapped(memory).shared) > 8, "the kernel maps neighbours");
         assert_eq!(reset(&mut pages, memory), Asked::Mapped);
@@ -399,22 +437,33 @@ mod tests {
         assert_eq!(reset(&mut pages, other), Asked::Own, "it is not observed");
         read(memory);
         assert_eq!(reset(&mut pages, memory), Asked::Mapped);
+        assert!(pages.is_read_known);
         assert_eq!(pages.read, ranges(&[(20, 22), (64, 65), (90, 91)]));
         assert_eq!(reset(&mut pages, memory), Asked::Own);
         release(memory, 0..PAGES);
         read(memory);
         assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");
 
-        // One that was dropped meanwhile is looked at no more.
+        // It is done again when other programs may have come.
         while pages.runs <= FORGETTING_RUNS + OBSERVED_RUN {
             reset(&mut pages, memory);
         }
         assert_eq!(pages.observed, Some(addresses(memory)));
-        while pages.runs <= 2 * FORGETTING_RUNS + OBSERVED_RUN {
+        // One that is dropped within a run shows nothing, and another one does later.
+        while pages.runs <= FORGETTING_RUNS + OBSERVED_RUN + OBSERVING_AGAIN {
             reset(&mut pages, other);
         }
         assert_eq!(pages.observed, Some(addresses(other)));
-        read(memory);
-        assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");
+        let maps_neighbours = |memory: &mut [u8]| {
+            release(memory, 0..PAGES);
+            read(memory);
+            count(&mapped(memory).shared) > 8
+        };
+        assert!(maps_neighbours(memory));
+        // One that is dropped after it is forgotten at once.
+        assert!(!maps_neighbours(other));
+        pages.forget(other.as_ptr());
+        assert_eq!(pages.observed, None);
+        assert!(maps_neighbours(other));
     }
 }

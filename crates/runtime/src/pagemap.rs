@@ -159,9 +159,10 @@ pub(crate) fn scan(base: *const u8, bytes: usize, what: Asked) -> io::Result<Map
 }
 
 /// Makes the kernel map each of these pages by itself when it is read, and none of its neighbours: it maps pages around one
-/// that is read no further than they have the same advice. Without it more is mapped, and nothing else differs.
-pub(crate) fn map_apart(memory: &mut [u8], pages: Range<usize>) {
-    for page in pages.filter(|page| page % 2 == 1) {
+/// that is read no further than they have the same advice. So every second page has another one, from that before the first
+/// to that behind the last. Without it more is mapped, and nothing else differs.
+pub(crate) fn map_apart(memory: &mut [u8], Range { start, end }: Range<usize>) {
+    for page in (start.saturating_sub(1)..=end).filter(|page| page % 2 == 1) {
         let Some(bytes) = memory.get_mut(page * PAGE..(page + 1) * PAGE) else { return };
         let Range { start, end } = bytes.as_mut_ptr_range();
         advise(start.addr()..end.addr(), libc::MADV_RANDOM);
@@ -264,10 +265,11 @@ pub(crate) mod tests {
             let mapped = scan(memory.as_ptr(), memory.len(), Asked::Mapped).expect("the kernel tells");
             mapped.shared.into_iter().flatten().collect::<Vec<_>>()
         };
-        map_apart(memory, 0..32);
+        map_apart(memory, 2..32);
         map_apart(memory, 48..64);
         assert_eq!(read(memory, 3), [3]);
-        assert_eq!(read(memory, 50), [3, 50]);
+        assert_eq!(read(memory, 2), [2, 3], "the first one");
+        assert_eq!(read(memory, 50), [2, 3, 50]);
         // Beyond its end there is none.
         map_apart(memory, 60..70);
         let Range { start, end } = memory.as_mut_ptr_range();

@@ -184,7 +184,7 @@ impl InterpreterPool {
         Self::load(engine, images, wheels, Arc::new(Semaphore::new(session_slots as usize)))
     }
 
-    /// Makes interpreters for trying an image that was just made, one of a session among them.
+    /// Makes interpreters for trying an image that was just made, with a permit for one session.
     pub(super) fn for_building(image: &ImageFiles) -> wasmtime::Result<Self> {
         Self::load(engine::for_building()?, std::slice::from_ref(image), None, Arc::new(Semaphore::new(1)))
     }
@@ -436,6 +436,13 @@ impl LoadedModule {
         }
         let is_mapped = self.initial_memory_bytes < engine::MAX_MAPPED_BYTES && pagemap::has_small_pages();
         self.hot_pages.get().is_some() && size as u64 == self.initial_memory_bytes && is_mapped
+    }
+
+    /// Notes that an interpreter is about to be dropped.
+    pub(super) fn forget(&self, store: &Store<HostState>, kind: RunKind) {
+        if let (Some(hot_pages), Some(memory)) = (self.hot_pages.get(), store.data().memory) {
+            lock(&hot_pages[kind as usize]).forget(memory.data_ptr(store));
+        }
     }
 
     /// Makes the memory of an interpreter equal to the image's; false, where that can't be done: the kernel does not name

@@ -72,11 +72,16 @@ impl InterpreterPool {
             && has_small_stack(&mut store, instance)
             && module.reset(&mut store, kind);
         if !is_kept {
+            module.forget(&store, kind);
             return store.into_data();
         }
         let HostState { memory, stack, .. } = *store.data();
         let state = std::mem::replace(store.data_mut(), HostState { memory, stack, ..self.nobodys_state() });
-        self.idle().put(Idle { module: Arc::clone(module), kind, store, instance });
+        if let Some(Idle { module, kind, store, .. }) =
+            self.idle().put(Idle { module: Arc::clone(module), kind, store, instance })
+        {
+            module.forget(&store, kind);
+        }
         state
     }
 
