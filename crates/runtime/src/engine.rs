@@ -86,6 +86,7 @@ fn pool(size: PoolSize) -> PoolingAllocationConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pagemap;
     use wasmtime::{Instance, Module, Store};
 
     /// (1 + 2^-30)(1 - 2^-30) - 1: it is -2^-60 where it is rounded once, and 0 where the product is rounded first.
@@ -110,5 +111,33 @@ mod tests {
         let mut plain = config();
         plain.target(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH)).expect("it is known");
         assert_eq!(product(&plain), -2f64.powi(-60));
+    }
+    /// Writes to a memory and a table of a slot, and returns where the memory lies.
+    fn written_to(engine: &Engine) -> (*const u8, Vec<u8>, bool) {
+        let text = "(module (memory (export \"memory\") 4) (table (export \"table\") 5000 funcref)
+            (func (export \"f\") (table.set (i32.const 4000) (ref.func 0))))";
+        let module = Module::new(engine, wat::parse_str(text).expect("it is text")).expect("it is valid");
+        let mut store = Store::new(engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).expect("it imports nothing");
+        let memory = instance.get_memory(&mut store, "memory").expect("it is exported");
+        let table = instance.get_table(&mut store, "table").expect("it is exported");
+        let before = memory.data(&store).to_vec();
+        let is_filled = table.get(&mut store, 4000).is_some_and(|element| element.unwrap_func().is_some());
+        memory.data_mut(&mut store).fill(7);
+        let function = instance.get_typed_func::<(), ()>(&mut store, "f").expect("it is exported");
+        function.call(&mut store, ()).expect("it returns");
+        (memory.data_ptr(&store), before, is_filled)
+    }
+
+    #[test]
+    fn nothing_of_a_slot_stays_for_the_next_guest() {
+        let engine = pooled(PoolSize { slots: 1, memory_bytes: 1 << 20 }).expect("there is room");
+        let (first, ..) = written_to(&engine);
+        // What the kernel has moved to swap is the slot's own as well.
+        assert!(pagemap::own_pages(first, 4 << 16).expect("the kernel tells").is_empty());
+        let (second, memory, is_filled) = written_to(&engine);
+        assert_eq!(second, first, "there is one slot");
+        assert!(memory.iter().all(|byte| *byte == 0));
+        assert!(!is_filled);
     }
 }

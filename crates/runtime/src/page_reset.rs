@@ -399,7 +399,7 @@ mod tests {
         let (memory, image) = memory();
         let mut pages = HotPages::of(ranges(&[(10, 12), (40, 41)]));
         for run in 0..OBSERVED_RUN + OBSERVING_AGAIN + 3 {
-            write(memory, (0..PAGES).filter(|page| page * (run as usize + 7) % 43 == 0));
+            write(memory, (0..PAGES).filter(|page| (page * (run as usize + 7)).is_multiple_of(43)));
             let now = pagemap::scan(memory.as_ptr(), memory.len(), pages.asks_for(memory.as_ptr()));
             assert!(pages.reset(memory, &image, &now.expect("the kernel tells")));
             assert_eq!(pages.observed.is_some(), run == OBSERVED_RUN, "run {run}");
