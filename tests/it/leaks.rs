@@ -110,7 +110,7 @@ async fn a_slot_keeps_only_what_every_run_writes_to() {
         server.execute(json!({"code": "print(1)"})).await;
     }
     let before = resident_bytes(worker);
-    // Three of the four MiB that may stay in a slot, a page here and a page there.
+    // Three MiB, a page here and a page there.
     let touch = "import gc\npages = [bytearray(6000) for _ in range(500)]\nfor page in pages: page[0] = 1\n\
                  for _ in range(200_000): pass\nprint(1)";
     for _ in 0..5 {
