@@ -166,9 +166,10 @@ impl Shift {
         Ok(names)
     }
 
-    /// Functions that segments name by their indices, as compilers of C do for tables, in their new order. An instance has a record of each, which is filled in when it is
-    /// first called, and records are in the order in which segments name functions. So the first segment names these,
-    /// without an effect of its own: what is used much lies together, and other pages of an instance are never touched.
+    /// Functions that segments name by their indices, as compilers of C do for tables, in their new order. An instance has a
+    /// record of each, which is filled in when it is first called, and records are in the order in which segments name
+    /// functions. So the first segment names these, without an effect of its own: what is used much lies together, and
+    /// other pages of an instance are never touched.
     fn in_tables(&mut self, segments: ElementSectionReader<'_>) -> Result<Vec<u32>, Error> {
         let mut functions = BTreeSet::new();
         for segment in segments {

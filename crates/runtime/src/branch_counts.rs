@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use proofbox_metering::{BranchProfile, COUNTS, count_branches, meter, meter_with_hints};
 use proofbox_types::grant::Limits;
 use proofbox_types::program::{Program, ResultWanted};
@@ -16,7 +15,7 @@ use super::guest::{Role, call, encoded_request, state, tree};
 use super::image;
 use super::image_error::ImageError;
 use super::pool::{ImageFiles, InterpreterPool};
-use super::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
+use super::session::{NoCommands, Session};
 use super::trusted::{block_on, trusted_limits};
 
 /// Returns the image in a file, or makes that of the reactor in it.
@@ -94,17 +93,4 @@ async fn counted_in_session(pool: InterpreterPool, limits: Limits, calls: &[&str
     }
     let counts = session.exported_memory(DEFAULT_CONTEXT, COUNTS).await;
     counts.ok_or_else(|| wasmtime::Error::msg("the module has no counters"))
-}
-
-/// No call here has commands.
-struct NoCommands;
-
-impl CommandRunner for NoCommands {
-    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
-        Box::pin(async { 127 })
-    }
-
-    fn end_jobs(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
 }

@@ -63,11 +63,11 @@ const REGIONS: usize = 512;
 pub(crate) struct Mapped {
     /// The guest's own.
     pub own: Vec<Range<usize>>,
-    /// Those that are the image's. The kernel maps some around each that is read.
+    /// Pages of the image, shared by all guests. The kernel maps some around each that is read.
     pub shared: Vec<Range<usize>>,
 }
 
-/// Which pages the kernel is asked for.
+/// Pages that the kernel is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// The guest's own, which costs the kernel less.
@@ -255,6 +255,7 @@ pub(crate) mod tests {
         let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
         assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), all);
     }
+
     #[test]
     fn pages_are_mapped_one_by_one_where_that_is_wanted() {
         let (_file, base) = mapped(64);

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use clap::Parser;
-use futures_util::future::BoxFuture;
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
 use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
-use proofbox_runtime::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
+use proofbox_runtime::session::{CommandRunner, NoCommands, Session};
 use proofbox_types::grant::Limits;
 use proofbox_types::program::ResultWanted;
 use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
@@ -31,19 +30,6 @@ struct Cli {
 
 /// Code that a small session has run.
 const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n + 1\nf(2), json.dumps(x)";
-
-/// No call here has commands.
-struct NoCommands;
-
-impl CommandRunner for NoCommands {
-    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
-        Box::pin(async { 127 })
-    }
-
-    fn end_jobs(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();

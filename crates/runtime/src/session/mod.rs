@@ -35,7 +35,7 @@ use interrupt::Interrupt;
 use interrupt::Reason;
 pub use output::Sink;
 pub use pipes::{Input, OutputSink, Pipes};
-pub use program::{CommandRunner, Program, SessionContext};
+pub use program::{CommandRunner, NoCommands, Program, SessionContext};
 use proofbox_types::program::{File, ResultWanted};
 use proofbox_types::session::{
     Cell, CellEvent, CellLimits, CellOutcome, ContextNumber, DEFAULT_CONTEXT, Footprint, Opening,

@@ -202,3 +202,16 @@ pub trait CommandRunner: Send + Sync {
     /// Kills the background jobs that scripts have left, and waits until they are gone.
     fn end_jobs(&self) -> BoxFuture<'_, ()>;
 }
+
+/// Runner where there is no shell: every script ends with 127, as one whose command is not found.
+pub struct NoCommands;
+
+impl CommandRunner for NoCommands {
+    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
+        Box::pin(async { 127 })
+    }
+
+    fn end_jobs(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}

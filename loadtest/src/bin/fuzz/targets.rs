@@ -10,7 +10,7 @@ use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings}
 use proofbox::http::fuzz_targets as http;
 use proofbox_policy::Pack;
 use proofbox_runtime::image::Image;
-use proofbox_runtime::session::{CommandRunner, ScriptOutput, Session, SessionContext, ShellScript};
+use proofbox_runtime::session::{NoCommands, Session};
 use proofbox_runtime::{InterpreterPool, fuzz_targets as runtime};
 use proofbox_shell::{Host, Processes, PythonStart, Reader, Script, Writer};
 use proofbox_types::grant::Limits;
@@ -202,19 +202,6 @@ fn frames() -> anyhow::Result<Set> {
     Ok(Set { seeds: honest.into_iter().chain([all]).collect(), words: Vec::new(), attempt: Box::new(attempt) })
 }
 
-/// Runs no scripts.
-struct Nobody;
-
-impl CommandRunner for Nobody {
-    fn run(&self, _: SessionContext, _: ShellScript, _: CellLimits, _: ScriptOutput) -> BoxFuture<'_, i32> {
-        Box::pin(async { 127 })
-    }
-
-    fn end_jobs(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
-
 /// A worker's side of sessions, and the bytes of an honest one.
 struct Sessions {
     runtime: Runtime,
@@ -233,7 +220,7 @@ impl Sessions {
         let made = Arc::clone(&pool);
         let honest = runtime.block_on(async move {
             let opening = Opening { limits: limits(), env: vec![("A".to_owned(), "b".to_owned())], files: Vec::new(), image: None };
-            let session = Session::open(made, Arc::new(Nobody), opening)?;
+            let session = Session::open(made, Arc::new(NoCommands), opening)?;
             let source = "kept = list(range(50))\nfile = open('a.txt', 'w')\nfile.write('text')\nimport os\nos.mkdir('d')\nos.symlink('a.txt', 'd/l')";
             anyhow::Ok((call(&session, source).await, session.save().await?))
         });
@@ -246,11 +233,11 @@ impl Sessions {
     fn attempt(&self, bytes: Vec<u8>) -> bool {
         self.runtime.block_on(async {
             let loaded =
-                Session::load(Arc::clone(&self.pool), Arc::new(Nobody), bytes, None, limits(), Vec::new()).await;
+                Session::load(Arc::clone(&self.pool), Arc::new(NoCommands), bytes, None, limits(), Vec::new()).await;
             let Ok(session) = loaded else { return false };
             // What its memory makes of it is the guest's affair.
             call(&session, "open('a.txt').read()\nlen(kept)").await;
-            drop(session.fork(Arc::new(Nobody)).await);
+            drop(session.fork(Arc::new(NoCommands)).await);
             drop(session.save().await);
             session.close();
             true
