@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::pagemap::{self, Asked, Mapped, PAGE};
+use super::pagemap::{self, Mapped, PAGE, PagesAsked};
 
 /// Number of runs after which pages that half of them have written to become hot.
 const LEARNING_RUNS: u32 = 16;
@@ -69,10 +69,10 @@ impl HotPages {
     }
 
     /// Returns which pages the next reset must be told, if it is that of the memory at `base`.
-    pub(crate) fn asks_for(&self, base: *const u8) -> Asked {
+    pub(crate) fn asks_for(&self, base: *const u8) -> PagesAsked {
         let counts = self.runs.is_multiple_of(COUNTING_RUNS);
         let is_observed = self.observed.as_ref().is_some_and(|observed| observed.start == base.addr());
-        if counts || is_observed { Asked::Mapped } else { Asked::Own }
+        if counts || is_observed { PagesAsked::Mapped } else { PagesAsked::Own }
     }
 
     /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ, and those that
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn mapped(memory: &[u8]) -> Mapped {
-        pagemap::scan(memory.as_ptr(), memory.len(), Asked::Mapped).expect("the kernel tells")
+        pagemap::scan(memory.as_ptr(), memory.len(), PagesAsked::Mapped).expect("the kernel tells")
     }
 
     fn write(memory: &mut [u8], pages: impl IntoIterator<Item = usize>) {
@@ -390,7 +390,7 @@ mod tests {
             pages.learn(&[]);
             pages.asks_for(std::ptr::null())
         };
-        let count = (0..3 * COUNTING_RUNS).filter(|_| asked(&mut pages) == Asked::Mapped).count();
+        let count = (0..3 * COUNTING_RUNS).filter(|_| asked(&mut pages) == PagesAsked::Mapped).count();
         assert_eq!(count, 3);
     }
 
@@ -431,15 +431,15 @@ mod tests {
         release(memory, 0..PAGES);
         read(memory);
         assert!(count(&mapped(memory).shared) > 8, "the kernel maps neighbours");
-        assert_eq!(reset(&mut pages, memory), Asked::Mapped);
+        assert_eq!(reset(&mut pages, memory), PagesAsked::Mapped);
         assert_eq!(mapped(memory), Mapped { own: ranges(&[(10, 11)]), shared: Vec::new() });
         read(other);
-        assert_eq!(reset(&mut pages, other), Asked::Own, "it is not observed");
+        assert_eq!(reset(&mut pages, other), PagesAsked::Own, "it is not observed");
         read(memory);
-        assert_eq!(reset(&mut pages, memory), Asked::Mapped);
+        assert_eq!(reset(&mut pages, memory), PagesAsked::Mapped);
         assert!(pages.is_read_known);
         assert_eq!(pages.read, ranges(&[(20, 22), (64, 65), (90, 91)]));
-        assert_eq!(reset(&mut pages, memory), Asked::Own);
+        assert_eq!(reset(&mut pages, memory), PagesAsked::Own);
         release(memory, 0..PAGES);
         read(memory);
         assert!(count(&mapped(memory).shared) > 8, "it maps neighbours again");

@@ -69,7 +69,7 @@ pub(crate) struct Mapped {
 
 /// Pages that the kernel is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum PagesAsked {
     /// The guest's own, which costs the kernel less.
     Own,
     /// All that are mapped.
@@ -81,7 +81,7 @@ pub(crate) enum Asked {
 /// # Errors
 /// Returns an error when the kernel does not tell: there is no `/proc`.
 pub(crate) fn own_pages(base: *const u8, bytes: usize) -> io::Result<Vec<Range<usize>>> {
-    let mapped = match scan(base, bytes, Asked::Own) {
+    let mapped = match scan(base, bytes, PagesAsked::Own) {
         // Before Linux 6.7.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
             read(pagemap()?, base as u64, bytes)
@@ -118,9 +118,9 @@ pub(crate) fn pagemap() -> io::Result<&'static File> {
 ///
 /// # Errors
 /// Returns an error when it does not: it is older than Linux 6.7, or there is no `/proc`.
-pub(crate) fn scan(base: *const u8, bytes: usize, what: Asked) -> io::Result<Mapped> {
+pub(crate) fn scan(base: *const u8, bytes: usize, what: PagesAsked) -> io::Result<Mapped> {
     // Neither the image's nor the kernel's page of zeros: with these the kernel looks at the complement.
-    let others = if what == Asked::Own { IS_FILE | IS_ZERO_PAGE } else { 0 };
+    let others = if what == PagesAsked::Own { IS_FILE | IS_ZERO_PAGE } else { 0 };
     let pagemap = pagemap()?;
     let (base, bytes) = (base as u64, bytes as u64);
     let mut found = Mapped::default();
@@ -249,9 +249,9 @@ pub(crate) mod tests {
         let shared = between.chain(std::iter::once(1499..2000)).collect();
         assert_eq!(own_pages(base, 2000 * PAGE).expect("the kernel tells"), expected);
         let own = Mapped { own: expected, shared: Vec::new() };
-        assert_eq!(scan(base, 2000 * PAGE, Asked::Own).expect("the kernel tells"), own);
+        assert_eq!(scan(base, 2000 * PAGE, PagesAsked::Own).expect("the kernel tells"), own);
         let all = Mapped { shared, ..own };
-        assert_eq!(scan(base, 2000 * PAGE, Asked::Mapped).expect("the kernel tells"), all);
+        assert_eq!(scan(base, 2000 * PAGE, PagesAsked::Mapped).expect("the kernel tells"), all);
         let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
         assert_eq!(read(&pagemap, base as u64, 2000 * PAGE).expect("the kernel tells"), all);
     }
@@ -263,7 +263,7 @@ pub(crate) mod tests {
         let memory = unsafe { std::slice::from_raw_parts_mut(base, 64 * PAGE) };
         let read = |memory: &mut [u8], page: usize| {
             std::hint::black_box(memory[page * PAGE]);
-            let mapped = scan(memory.as_ptr(), memory.len(), Asked::Mapped).expect("the kernel tells");
+            let mapped = scan(memory.as_ptr(), memory.len(), PagesAsked::Mapped).expect("the kernel tells");
             mapped.shared.into_iter().flatten().collect::<Vec<_>>()
         };
         map_apart(memory, 2..32);

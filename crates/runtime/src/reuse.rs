@@ -23,7 +23,7 @@ use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
 use super::guest::RUNNER_FAILED;
 use super::idle::{Idle, RunKind};
-use super::pagemap::{self, Asked, PAGE};
+use super::pagemap::{self, PAGE, PagesAsked};
 use super::pool::{InterpreterPool, LoadedModule};
 use super::state::{HostState, StackAddress};
 
@@ -118,7 +118,7 @@ fn has_small_stack(store: &mut Store<HostState>, instance: Instance) -> bool {
     let StackAddress::Near(end) = store.data().stack else { return false };
     // wasmtime's stacks are larger by what host functions may need, so that all of this is the stack.
     let Some(start) = end.checked_sub(WASM_STACK) else { return false };
-    let pages = pagemap::scan(std::ptr::without_provenance(start.next_multiple_of(PAGE)), WASM_STACK, Asked::Own);
+    let pages = pagemap::scan(std::ptr::without_provenance(start.next_multiple_of(PAGE)), WASM_STACK, PagesAsked::Own);
     pages.is_ok_and(|mapped| mapped.own.iter().map(ExactSizeIterator::len).sum::<usize>() <= MAX_STACK_PAGES)
 }
 
