@@ -76,8 +76,9 @@ impl HotPages {
     }
 
     /// Makes `memory` equal to `image`, where `mapped` are all pages in which they may differ, and those that
-    /// [`Self::asks_for`] asks for. Both have the same length. Returns false where the kernel has not taken pages back.
-    pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> bool {
+    /// [`Self::asks_for`] asks for. Both have the same length. Returns the pages that are still the memory's own, and None
+    /// where the kernel has not taken pages back.
+    pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> Option<Vec<Range<usize>>> {
         let all = [Range { start: 0, end: memory.len() / PAGE }];
         self.end_observation(memory, mapped);
         let begins = !self.is_read_known && self.runs % OBSERVING_AGAIN == OBSERVED_RUN;
@@ -93,14 +94,15 @@ impl HotPages {
             cold
         };
         let are_given_back = given_back.iter().all(|range| release(memory, range.clone()));
-        for range in without(&mapped.own, &given_back) {
+        let kept = without(&mapped.own, &given_back);
+        for range in &kept {
             let bytes = range.start * PAGE..range.end * PAGE;
             memory[bytes.clone()].copy_from_slice(&image[bytes]);
         }
         if begins {
             self.begin_observation(memory, mapped);
         }
-        are_given_back
+        are_given_back.then_some(kept)
     }
 
     /// Returns the pages that stay mapped, where many others are.
@@ -167,6 +169,33 @@ impl HotPages {
                 self.hot = joined(self.hot.drain(..).chain(often).collect());
             }
         }
+    }
+}
+
+/// Pages of an interpreter's memory that a reset has left to be its own. They are still all, and its stack is as small as it
+/// was, if this process has had no page fault since the interpreter's run began: the kernel need not be asked for them, which
+/// would cost it more than all else of a reset.
+#[derive(Debug)]
+pub(crate) struct KeptPages {
+    pages: Vec<Range<usize>>,
+    /// Page faults of this process when the run began. None: it has not, or the kernel does not count them.
+    faults: Option<u64>,
+}
+
+impl KeptPages {
+    /// Makes those of an interpreter that waits.
+    pub(crate) fn of(pages: Vec<Range<usize>>) -> Self {
+        Self { pages, faults: None }
+    }
+
+    /// Notes that the interpreter's run begins.
+    pub(crate) fn begin(&mut self) {
+        self.faults = pagemap::faults();
+    }
+
+    /// Returns the pages that are the interpreter's own, if they must still be these.
+    pub(crate) fn still_all(self) -> Option<Vec<Range<usize>>> {
+        (self.faults.is_some() && self.faults == pagemap::faults()).then_some(self.pages)
     }
 }
 
@@ -306,9 +335,10 @@ mod tests {
             // More stretches than are given back one by one.
             write(memory, (100..100 + round * 3 * MAX_STRETCHES).step_by(2));
             let before = mapped(memory);
-            assert!(pages.reset(memory, &image, &before));
+            let kept = pages.reset(memory, &image, &before).expect("the kernel takes them back");
             assert!(*memory == *image, "round {round}");
-            assert_eq!(mapped(memory).own, ranges(&[(10, 12), (40, 41)]), "hot pages stay, others do not");
+            assert_eq!(kept, ranges(&[(10, 12), (40, 41)]), "hot pages stay, others do not");
+            assert_eq!(mapped(memory).own, kept);
         }
     }
 
@@ -322,7 +352,7 @@ mod tests {
         assert!(!release(within, 0..1));
         let all = Mapped { own: ranges(&[(7, 8)]), shared: Vec::new() };
         let within = &mut within[..(PAGES - 1) * PAGE];
-        assert!(!HotPages::default().reset(within, &image[..(PAGES - 1) * PAGE], &all));
+        assert!(HotPages::default().reset(within, &image[..(PAGES - 1) * PAGE], &all).is_none());
     }
 
     #[test]
@@ -332,7 +362,7 @@ mod tests {
         let mut run = |memory: &mut [u8], written: &[usize]| {
             write(memory, written.iter().copied());
             let before = mapped(memory);
-            pages.reset(memory, &image, &before);
+            assert!(pages.reset(memory, &image, &before).is_some());
             mapped(memory).own
         };
         for number in 0..LEARNING_RUNS as usize {
@@ -372,12 +402,12 @@ mod tests {
         let mut pages = HotPages { runs: 1, ..HotPages::of(first.clone()) };
         pages.read = ranges(&[(MAX_OTHERS + 1, PAGES)]);
         let now = mapped(memory);
-        pages.reset(memory, &image, &now);
+        assert!(pages.reset(memory, &image, &now).is_some());
         assert_eq!(mapped(memory), now, "there are not too many yet");
         pages.read = ranges(&[(MAX_OTHERS + 2, 600), (700, PAGES)]);
         write(memory, [10, 20, 600, 800]);
         let now = mapped(memory);
-        pages.reset(memory, &image, &now);
+        assert!(pages.reset(memory, &image, &now).is_some());
         let shared = ranges(&[(MAX_OTHERS + 2, 600), (700, 800), (801, PAGES)]);
         assert_eq!(mapped(memory), Mapped { own: first, shared });
         assert_eq!(read(memory), before);
@@ -401,11 +431,40 @@ mod tests {
         for run in 0..OBSERVED_RUN + OBSERVING_AGAIN + 3 {
             write(memory, (0..PAGES).filter(|page| (page * (run as usize + 7)).is_multiple_of(43)));
             let now = pagemap::scan(memory.as_ptr(), memory.len(), pages.asks_for(memory.as_ptr()));
-            assert!(pages.reset(memory, &image, &now.expect("the kernel tells")));
+            assert!(pages.reset(memory, &image, &now.expect("the kernel tells")).is_some());
             assert_eq!(pages.observed.is_some(), run == OBSERVED_RUN, "run {run}");
             assert!(*memory == *image, "run {run}");
         }
         assert!(pages.is_read_known);
+    }
+
+    #[test]
+    fn kept_pages_are_all_only_while_no_other_was_written_to() {
+        let (memory, _) = memory();
+        write(memory, [10, 40]);
+        let own = mapped(memory).own;
+        let begun = || {
+            let mut kept = KeptPages::of(own.clone());
+            kept.begin();
+            kept
+        };
+        // Other tests have faults, too, but not all the time.
+        let is_quiet = (0..100_000).any(|_| {
+            let kept = begun();
+            write(memory, [10, 40]);
+            kept.still_all().is_some_and(|pages| pages == own)
+        });
+        assert!(is_quiet);
+        for page in [11, 41, 900] {
+            let kept = begun();
+            write(memory, [page]);
+            assert_eq!(kept.still_all(), None);
+        }
+        // Read for the first time, it is a page that must be looked for, too.
+        let kept = begun();
+        std::hint::black_box(memory[1500 * PAGE]);
+        assert_eq!(kept.still_all(), None);
+        assert_eq!(KeptPages::of(own).still_all(), None, "it has not begun");
     }
 
     #[test]
@@ -422,7 +481,7 @@ mod tests {
         let reset = |pages: &mut HotPages, memory: &mut [u8]| {
             let asked = pages.asks_for(memory.as_ptr());
             let now = pagemap::scan(memory.as_ptr(), memory.len(), asked).expect("the kernel tells");
-            assert!(pages.reset(memory, &image, &now));
+            assert!(pages.reset(memory, &image, &now).is_some());
             asked
         };
         while pages.runs < OBSERVED_RUN {

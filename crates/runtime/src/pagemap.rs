@@ -3,10 +3,13 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+
+use memmap2::MmapMut;
 
 /// Bytes of a page, here and in a checkpoint.
 pub(crate) const PAGE: usize = 4096;
@@ -96,6 +99,27 @@ pub(crate) fn has_small_pages() -> bool {
     static SIZE: OnceLock<libc::c_long> = OnceLock::new();
     // SAFETY: the call reads a constant of the system.
     *SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) == PAGE as libc::c_long
+}
+
+/// Returns the number of page faults that this process has had. While it stays the same, no page of a private mapping becomes
+/// the mapping's own: the first write to a page is a fault, of whichever thread, in code or in the kernel on its behalf. None,
+/// where the kernel does not count them.
+pub(crate) fn faults() -> Option<u64> {
+    static ARE_COUNTED: OnceLock<bool> = OnceLock::new();
+    let are_counted = ARE_COUNTED.get_or_init(|| {
+        let before = counted_faults();
+        let Ok(mut page) = MmapMut::map_anon(PAGE) else { return false };
+        page[0] = 1;
+        before < counted_faults()
+    });
+    if *are_counted { counted_faults() } else { None }
+}
+
+fn counted_faults() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes one `rusage` where there is room for one, and nothing else; zeros are one as well.
+    let usage = unsafe { (libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) == 0).then(|| usage.assume_init()) }?;
+    u64::try_from(usage.ru_minflt + usage.ru_majflt).ok()
 }
 
 /// The kernel's list of this process's pages. It is opened once: a jailed worker can open nothing more.

@@ -21,8 +21,8 @@ use super::fuel;
 use super::fuel_meter::FuelMeter;
 use super::idle::{IdleInterpreters, MAX_IDLE, RunKind};
 use super::packages;
-use super::page_reset::HotPages;
-use super::pagemap;
+use super::page_reset::{HotPages, KeptPages};
+use super::pagemap::{self, Mapped, PagesAsked};
 use super::preview1;
 use super::scheduler::CpuScheduler;
 use super::session::interrupt::SignalWords;
@@ -445,18 +445,24 @@ impl LoadedModule {
         }
     }
 
-    /// Makes the memory of an interpreter equal to the image's; false, where that can't be done: the kernel does not name
-    /// its pages at once, or does not take them back.
-    pub(super) fn reset(&self, store: &mut Store<HostState>, kind: RunKind) -> bool {
-        let (Some(memory), Some(pristine)) = (store.data().memory, self.known_pristine()) else { return false };
-        let Some(hot_pages) = self.hot_pages.get() else { return false };
-        let mut hot_pages = lock(&hot_pages[kind as usize]);
+    /// Makes the memory of an interpreter equal to the image's. `own` are its own pages, where they are known. Returns those
+    /// that it keeps; None, where that can't be done: the kernel does not name its pages at once, or does not take them back.
+    pub(super) fn reset(
+        &self,
+        store: &mut Store<HostState>,
+        kind: RunKind,
+        own: Option<Vec<Range<usize>>>,
+    ) -> Option<KeptPages> {
+        let (memory, pristine) = (store.data().memory?, self.known_pristine()?);
+        let mut hot_pages = lock(&self.hot_pages.get()?[kind as usize]);
         let (base, size) = (memory.data_ptr(&*store), memory.data_size(&*store));
-        let mapped = pagemap::scan(base, size, hot_pages.asks_for(base));
-        let Ok(mapped) = mapped else { return false };
+        let mapped = match (hot_pages.asks_for(base), own) {
+            (PagesAsked::Own, Some(own)) => Mapped { own, shared: Vec::new() },
+            (asked, _) => pagemap::scan(base, size, asked).ok()?,
+        };
         pristine.with_memory(|image| {
             let memory = memory.data_mut(store);
-            memory.len() == image.len() && hot_pages.reset(memory, image, &mapped)
+            if memory.len() == image.len() { hot_pages.reset(memory, image, &mapped).map(KeptPages::of) } else { None }
         })
     }
 }

@@ -23,6 +23,7 @@ use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
 use super::guest::RUNNER_FAILED;
 use super::idle::{Idle, RunKind};
+use super::page_reset::KeptPages;
 use super::pagemap::{self, PAGE, PagesAsked};
 use super::pool::{InterpreterPool, LoadedModule};
 use super::state::{HostState, StackAddress};
@@ -49,6 +50,7 @@ impl InterpreterPool {
         state.limiter.leave_uncounted(module.uncounted_bytes());
         state.fuel = FuelMeter::new(fuel);
         state.stack = store.data().stack;
+        state.kept_pages = store.data_mut().kept_pages.take();
         *store.data_mut() = state;
         let missing = || wasmtime::Error::msg("the image has no stack pointer");
         let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing);
@@ -56,6 +58,9 @@ impl InterpreterPool {
             .and_then(|global| global.set(&mut store, Val::I32(pristine.stack_pointer())))
             .and_then(|()| fuel::connect(&mut store, instance))
             .map_err(by_engine("beginning a run"))?;
+        if let Some(kept) = &mut store.data_mut().kept_pages {
+            kept.begin();
+        }
         Ok((store, instance))
     }
 
@@ -67,16 +72,18 @@ impl InterpreterPool {
         (mut store, instance): (Store<HostState>, Instance),
         returned: Option<&wasmtime::Result<i32>>,
     ) -> HostState {
-        let is_kept = module.can_reset(&store, kind)
+        let own = store.data_mut().kept_pages.take().and_then(KeptPages::still_all);
+        let can_be_kept = module.can_reset(&store, kind)
             && returned.is_some_and(is_orderly)
-            && has_small_stack(&mut store, instance)
-            && module.reset(&mut store, kind);
-        if !is_kept {
+            && (own.is_some() || has_small_stack(&mut store, instance));
+        let kept_pages = if can_be_kept { module.reset(&mut store, kind, own) } else { None };
+        if kept_pages.is_none() {
             module.forget(&store, kind);
             return store.into_data();
         }
         let HostState { memory, stack, .. } = *store.data();
-        let state = std::mem::replace(store.data_mut(), HostState { memory, stack, ..self.nobodys_state() });
+        let waits = HostState { memory, stack, kept_pages, ..self.nobodys_state() };
+        let state = std::mem::replace(store.data_mut(), waits);
         if let Some(Idle { module, kind, store, .. }) =
             self.idle().put(Idle { module: Arc::clone(module), kind, store, instance })
         {

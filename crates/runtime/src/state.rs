@@ -13,6 +13,7 @@ use super::fuel_meter::FuelMeter;
 use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
+use super::page_reset::KeptPages;
 use super::report::Reporter;
 use super::scheduler::Stopwatch;
 use super::session::call_state::CallState;
@@ -42,6 +43,8 @@ pub(crate) struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
     pub(super) stack: StackAddress,
+    /// Own pages of the memory since its last reset, in an interpreter that had one.
+    pub(super) kept_pages: Option<KeptPages>,
     pub(super) limiter: MemoryLimiter,
     pub(super) clock: Clock,
     pub(super) stopwatch: Arc<Stopwatch>,
@@ -181,6 +184,7 @@ impl HostState {
             wasi: wasi(),
             memory: None,
             stack: StackAddress::Unknown,
+            kept_pages: None,
             limiter: MemoryLimiter::new(memory_bytes),
             clock,
             stopwatch: Arc::new(Stopwatch::default()),

@@ -262,6 +262,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
         wasi: wasi(),
         memory: None,
         stack: StackAddress::Unknown,
+        kept_pages: None,
         limiter: MemoryLimiter::new(limits.memory_bytes),
         clock,
         stopwatch: Arc::new(Stopwatch::default()),

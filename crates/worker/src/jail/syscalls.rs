@@ -46,6 +46,7 @@ const WORKER: &[i64] = &[
     libc::SYS_clock_getres,
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
+    libc::SYS_getrusage,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
     libc::SYS_rt_sigaction,

@@ -156,8 +156,9 @@ fn what_a_library_may_try_in_a_worker_fails() {
 fn a_worker_keeps_what_guests_take() {
     let pagemap = File::open("/proc/self/pagemap").expect("there is /proc");
     let mut random = [0u8; 16];
+    let mut usage = [0u8; size_of::<libc::rusage>()];
     let end = in_worker(|| {
-        // Memory, time, randomness, the list of its pages, other threads' turn: all of it.
+        // Memory, time, randomness, the list of its pages, its page faults, other threads' turn: all of it.
         let memory = vec![1u8; 64 << 20];
         let copy = memory.clone();
         drop(memory);
@@ -166,7 +167,8 @@ fn a_worker_keeps_what_guests_take() {
         let random = getrandom::fill(&mut random);
         std::thread::sleep(std::time::Duration::from_millis(1));
         std::thread::yield_now();
-        i32::from(copy.len() != 64 << 20 || read.is_err() || random.is_err())
+        let faults = call(libc::SYS_getrusage, [0, std::ptr::from_mut(&mut usage) as i64, 0, 0]);
+        i32::from(copy.len() != 64 << 20 || read.is_err() || random.is_err() || faults != 0)
     });
     assert_eq!(end, End::Exit(0));
     assert!(pagemap.as_raw_fd() > 2);
