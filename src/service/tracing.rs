@@ -1,10 +1,13 @@
 //! Traces of executions and cells.
 
+use std::pin::Pin;
+
 use super::{ExecuteError, Execution, SessionError};
 use crate::telemetry::{Ended, ExecutionSpan};
 
-/// Runs `work` under the span of an execution, where its request is traced.
-pub(super) async fn traced<F, T, E>(span: Option<ExecutionSpan>, work: F) -> Result<T, E>
+/// Runs `work` under the span of an execution, where its request is traced. (Each future that awaits one which it was given
+/// has room for it several times, and is copied with that.)
+pub(super) async fn traced<F, T, E>(span: Option<ExecutionSpan>, work: Pin<Box<F>>) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
     T: HasExecution,

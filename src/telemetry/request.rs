@@ -100,6 +100,8 @@ impl RequestScope {
     /// Does `work` for the request.
     pub fn serve<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         let Self { scope, span } = self;
+        // Else there would be room for it in each of those around it, in some more than once.
+        let work = Box::pin(work);
         let work = async move {
             match scope {
                 Some(scope) => CURRENT.scope(scope, work).await,

@@ -31,7 +31,7 @@ impl Executor {
         submission: Submission,
     ) -> Result<Execution, ExecuteError> {
         let about = || ExecutionInfo { policy: &submission.policy, labels: &submission.labels, session: None };
-        traced(ExecutionSpan::begin(about), self.run_submission(caller, urgency, submission)).await
+        traced(ExecutionSpan::begin(about), Box::pin(self.run_submission(caller, urgency, submission))).await
     }
 
     /// Checks that the policy admits a submission, as far as that is possible before anything runs.

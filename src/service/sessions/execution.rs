@@ -107,7 +107,7 @@ impl SessionManager {
         self.spawn_uncancellable(|manager| async move {
             let (policy, labels) = (&session.spec.policy, &session.spec.labels);
             let span = ExecutionSpan::begin(|| ExecutionInfo { policy, labels, session: Some(id) });
-            traced(span, manager.run_cell(&session, asked, events, &left)).await
+            traced(span, Box::pin(manager.run_cell(&session, asked, events, &left))).await
         })
         .await
     }
