@@ -1,15 +1,19 @@
 //! Ten thousand runs leave nothing behind.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use proofbox::config::{Config, RuntimeSettings, SandboxSettings, ServerSettings};
 use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::image::Image;
+use proofbox_runtime::session::{CommandRunner, NoCommands, Session};
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::End;
 use proofbox_types::program::{Program, PythonTests};
+use proofbox_types::session::{Cell, CellLimits, DEFAULT_CONTEXT, Opening};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Client, Server};
 use crate::process::{descriptors, eventually_async, resident_bytes};
@@ -126,7 +130,7 @@ async fn pool() -> (InterpreterPool, Limits) {
     let runtime = RuntimeSettings { cache_dir, ..RuntimeSettings::default() };
     let config = Config::new(runtime, SandboxSettings::default(), ServerSettings::default(), None);
     let image = Image::ready(&config.expect("defaults are good").image).expect("there is an image");
-    let pool = InterpreterPool::new(&[image.pool_files()], None, 4, 0, 1 << 30).expect("there is room");
+    let pool = InterpreterPool::new(&[image.pool_files()], None, 4, 8, 1 << 30).expect("there is room");
     proofbox_runtime::open_all(&pool).await.expect("it starts");
     let limits = Limits {
         fuel: 3_000_000_000,
@@ -208,6 +212,85 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
     }
     // A program, one with its tests, a candidate and its tests.
     assert_eq!(waiting, 4);
+}
+
+/// Whatever a session has done, the next one in its interpreter must not be able to tell that there was one.
+#[tokio::test]
+async fn an_interpreter_that_waits_for_a_session_has_the_images_memory() {
+    let (pool, limits) = pool().await;
+    let pool = Arc::new(pool);
+    let commands: Arc<dyn CommandRunner> = Arc::new(NoCommands);
+    let open = || {
+        let opening = Opening { limits, env: Vec::new(), files: Vec::new(), image: None };
+        Session::open(Arc::clone(&pool), Arc::clone(&commands), opening).expect("there is room")
+    };
+    let gone = CancellationToken::new();
+    let call = async |session: &Session, source: &str| {
+        let cell = Cell { source: source.to_owned(), ..Cell::default() };
+        let called = session.call(DEFAULT_CONTEXT, &cell, &CellLimits::from(&limits), None, &gone).await;
+        called.expect("there is an interpreter")
+    };
+    let looked_at = || {
+        let (altered, waiting) = pool.altered_bytes_of_idle();
+        assert_eq!(altered, 0);
+        waiting
+    };
+    let sources = [
+        "x = 1",
+        "import re\nre.kept = [bytearray(b'A' * 1000) for _ in range(10)]",
+        "for name in range(3000): setattr(re, f'a{name}', 'A' * 100)",
+        "1 / 0",
+        "import numpy\nnumpy.ones(1000).sum()",
+    ];
+    let open_called = async || {
+        let session = open();
+        call(&session, "x = 1").await;
+        session
+    };
+    let before = looked_at();
+    for round in 0..40 {
+        let session = open();
+        for source in &sources[..1 + round % sources.len()] {
+            call(&session, source).await;
+        }
+        let fork = session.fork(Arc::clone(&commands)).await.expect("there is an interpreter");
+        call(&fork, "x += 1").await;
+        let saved = session.save().await.expect("the kernel tells");
+        let loaded = Session::load(Arc::clone(&pool), Arc::clone(&commands), saved, None, limits, Vec::new());
+        let loaded = loaded.await.expect("there is an interpreter");
+        assert!(call(&loaded, "assert x == 1").await.raised.is_none());
+        assert!(call(&fork, "assert x == 2").await.raised.is_none());
+        drop((fork, loaded));
+        // A fork of it that nobody has called has no pages but its own.
+        let fork = session.fork(Arc::clone(&commands)).await.expect("there is an interpreter");
+        assert_eq!(fork.footprint().memory_bytes, session.footprint().memory_bytes);
+        drop((session, fork));
+        // What grows its memory is not kept; the rest is, else nothing was looked at.
+        if round % sources.len() < 2 {
+            assert_eq!(looked_at(), before + 3, "round {round}");
+        }
+        looked_at();
+    }
+    drop((open_called().await, open_called().await, open_called().await));
+    assert_eq!(looked_at(), before + 3);
+    let fresh = open();
+    assert_eq!(call(&fresh, "x").await.raised.expect("there is no such name").name, "NameError");
+    assert_eq!(looked_at(), before + 2);
+    // One that is cut off is not kept, nor one that has more memory than it began with.
+    {
+        let mut endless = std::pin::pin!(call(&fresh, "while True: pass"));
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut endless).await.is_err());
+    }
+    drop(fresh);
+    assert_eq!(looked_at(), before + 2);
+    let large = open();
+    call(&large, "x = bytearray(60 << 20)").await;
+    drop(large);
+    assert_eq!(looked_at(), before + 1);
+    // One that is started anew is.
+    let session = open_called().await;
+    session.restart(DEFAULT_CONTEXT).await.expect("it is there");
+    assert_eq!(looked_at(), before + 1);
 }
 
 /// The stack of native code that a guest runs on is none of its memory, and would stay with an interpreter that is kept.

@@ -1,4 +1,4 @@
-//! The interpreters of a worker that wait for the next run (`reuse`), and the kinds of runs that they wait for.
+//! The interpreters of a worker that wait for the next run or session (`reuse`), and the kinds of runs that they wait for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,11 +17,13 @@ pub(super) enum RunKind {
     Candidate,
     /// Tests whose program runs elsewhere.
     Grader,
+    /// Life of a session's interpreter.
+    Session,
 }
 
 impl RunKind {
     /// Number of kinds.
-    pub(super) const COUNT: usize = 4;
+    pub(super) const COUNT: usize = 5;
 }
 
 /// Number of interpreters that wait, at most; the pool has slots for so many more.

@@ -193,6 +193,11 @@ impl KeptPages {
         self.faults = pagemap::faults();
     }
 
+    /// Returns the pages, whether or not others have come.
+    pub(crate) fn into_pages(self) -> Vec<Range<usize>> {
+        self.pages
+    }
+
     /// Returns the pages that are the interpreter's own, if they must still be these.
     pub(crate) fn still_all(self) -> Option<Vec<Range<usize>>> {
         (self.faults.is_some() && self.faults == pagemap::faults()).then_some(self.pages)

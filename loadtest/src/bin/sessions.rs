@@ -39,7 +39,10 @@ fn main() -> anyhow::Result<()> {
     let pool = InterpreterPool::new(&[image.pool_files()], None, 64, 64, 1 << 30)
         .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(measured(&Arc::new(pool), cli.rounds))
+    runtime.block_on(async {
+        proofbox_runtime::open_all(&pool).await?;
+        measured(&Arc::new(pool), cli.rounds).await
+    })
 }
 
 fn limits() -> Limits {

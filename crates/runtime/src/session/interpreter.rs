@@ -25,6 +25,8 @@ use crate::error::{RunError, by_engine};
 use crate::fuel;
 use crate::guest::{self, RUNNER_FAILED, take_pending_output};
 use crate::host_work::HostWork;
+use crate::idle::RunKind;
+use crate::page_reset::KeptPages;
 use crate::pool::{InterpreterPool, LiveCount, LoadedImage, Pristine};
 use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
 use crate::state::{HostState, Streams};
@@ -74,6 +76,8 @@ pub(super) struct Interpreter {
     core: CpuScheduler,
     /// True when the first request has been carried out: the interpreter has its environment and working directory.
     pub(super) started: bool,
+    /// True when no request is being carried out, nor was one that broke it.
+    is_at_rest: bool,
     /// Variables of the session that are newer than its environment: it is told of them with the next request.
     pub(super) new_env: Vec<(String, String)>,
     /// Pages of its own that have differed from the image's when they were compared.
@@ -101,7 +105,7 @@ impl Interpreter {
         let live = pool.count_live();
         let clock = Clock::real_since(uptime);
         let state = HostState::for_session(memory_bytes, descriptors, clock);
-        let (mut store, instance) = pool.instantiate(&image.module, state, GRACE_FUEL).await?;
+        let (mut store, instance) = pool.interpreter(&image.module, RunKind::Session, state, GRACE_FUEL).await?;
         let missing =
             || RunError::Engine { what: "making an interpreter", reason: "the image lacks an export".to_owned() };
         let memory = instance.get_memory(&mut store, "memory").ok_or_else(missing)?;
@@ -123,6 +127,7 @@ impl Interpreter {
             places,
             core: pool.core().clone(),
             started: false,
+            is_at_rest: true,
             new_env: Vec::new(),
             changed: Vec::new(),
             known_own: None,
@@ -135,6 +140,7 @@ impl Interpreter {
     pub(super) async fn call(&mut self, request: &[u8], limits: &CellLimits, with: CallWith<'_>) -> CellOutcome {
         let CallWith { interrupt, sink, run_script } = with;
         self.known_own = None;
+        self.is_at_rest = false;
         let output_stream = sink.map(|sink| Arc::new(OutputStream::new(sink, limits.output_bytes)));
         let granted = limits.fuel.saturating_add(GRACE_FUEL);
         let stopwatch = Arc::new(Stopwatch::default());
@@ -195,6 +201,7 @@ impl Interpreter {
             output_stream.finish();
         }
         self.started = true;
+        self.is_at_rest = !lost;
         self.new_env = Vec::new();
         self.outcome(CallEnd { returned, times, fuel, reason, lost }, limits)
     }
@@ -332,6 +339,13 @@ impl Interpreter {
         self.known_own = Some(self.changed.clone());
     }
 
+    /// Ends it. It is kept for another session, if it can be made equal to the image.
+    pub(super) fn end(self, pool: &InterpreterPool, image: &LoadedImage) {
+        let Self { store, instance, is_at_rest, .. } = self;
+        let returned = if is_at_rest { Some(&Ok(0)) } else { None };
+        pool.end_run(&image.module, RunKind::Session, (store, instance), returned);
+    }
+
     /// Returns how long the monotonic clock has run.
     pub(super) fn uptime(&self) -> Duration {
         self.store.data().clock.uptime()
@@ -365,8 +379,10 @@ impl Interpreter {
             grown.map_err(by_engine("growing the memory of a restored interpreter"))?;
         }
         let memory = self.memory.data_mut(&mut self.store);
+        let mut written: Vec<Range<usize>> = Vec::new();
         for (page, bytes) in pages {
             let start = page * pagemap::PAGE;
+            written.push(page..page + bytes.len() / pagemap::PAGE);
             let place = memory.get_mut(start..start + bytes.len());
             place
                 .ok_or_else(|| RunError::Engine {
@@ -374,6 +390,12 @@ impl Interpreter {
                     reason: "a page lies outside the memory".to_owned(),
                 })?
                 .copy_from_slice(bytes);
+        }
+        // What its last session has left is as in the image, and the image's again.
+        let kept = self.store.data_mut().kept_pages.take().map(KeptPages::into_pages).unwrap_or_default();
+        let memory = self.memory.data_mut(&mut self.store);
+        for pages in page_reset::without(&kept, &written) {
+            page_reset::release(memory, pages);
         }
         self.stack_pointer
             .set(&mut self.store, Val::I32(stack_pointer))

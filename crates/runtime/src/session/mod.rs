@@ -169,7 +169,7 @@ impl Session {
         if context.busy.load(Ordering::Relaxed) {
             context.interrupt.ask(Reason::Requested);
         }
-        *context.interpreter.lock().await = None;
+        self.end(&mut *context.interpreter.lock().await);
         context.calls.store(0, Ordering::Relaxed);
         Ok(())
     }
@@ -307,6 +307,26 @@ impl Session {
             footprint.memory_bytes += (pages.iter().map(ExactSizeIterator::len).sum::<usize>() * pagemap::PAGE) as u64;
         }
         footprint
+    }
+}
+
+impl Session {
+    /// Ends an interpreter, if there is one.
+    fn end(&self, interpreter: &mut Option<Interpreter>) {
+        if let Some(interpreter) = interpreter.take() {
+            interpreter.end(&self.session_context.pool, &self.session_context.image);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let contexts = std::mem::take(&mut *self.contexts());
+        for context in contexts.values() {
+            if let Ok(mut interpreter) = context.interpreter.try_lock() {
+                self.end(&mut interpreter);
+            }
+        }
     }
 }
 
