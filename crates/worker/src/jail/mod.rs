@@ -47,9 +47,11 @@ impl LayerError {
     }
 }
 
-/// Prepares a worker, before anything else: closes descriptors that were not given on purpose, and names the process.
+/// Prepares a worker, before anything else: closes descriptors that were not given on purpose, keeps its pages to itself, and
+/// names the process.
 pub fn begin_life() {
     privileges::close_inherited();
+    privileges::share_no_equal_pages();
     // It was started by way of a link in /proc, and is called after that.
     privileges::set_name(c"proofbox");
 }

@@ -304,6 +304,25 @@ fn privileges_are_gone() {
     assert_eq!(in_child(after), End::Exit(0));
 }
 
+#[test]
+fn a_workers_pages_are_not_merged_with_equal_ones() {
+    // SAFETY: these take numbers, and touch no memory.
+    let merge = |what, how: libc::c_ulong| unsafe { libc::prctl(what, how, 0, 0, 0) };
+    let merged = |begin: fn()| {
+        in_child(|| {
+            if merge(libc::PR_SET_MEMORY_MERGE, 1) != 0 {
+                return 2;
+            }
+            begin();
+            merge(libc::PR_GET_MEMORY_MERGE, 0)
+        })
+    };
+    match merged(|| ()) {
+        End::Exit(1) => assert_eq!(merged(super::begin_life), End::Exit(0)),
+        other => eprintln!("NOT CHECKED: this kernel merges no pages ({other:?})"),
+    }
+}
+
 /// Words of memory that nobody has written.
 const UNWRITTEN: u32 = u32::MAX;
 /// Error numbers of preview 1.
