@@ -250,7 +250,7 @@ async fn an_interpreter_that_waits_for_a_session_has_the_images_memory() {
     let before = looked_at();
     for round in 0..40 {
         let session = open();
-        for source in &sources[..1 + round % sources.len()] {
+        for source in &sources[..=round % sources.len()] {
             call(&session, source).await;
         }
         let fork = session.fork(Arc::clone(&commands)).await.expect("there is an interpreter");
