@@ -29,6 +29,9 @@ impl RunKind {
 /// Number of interpreters that wait, at most; the pool has slots for so many more.
 pub(super) const MAX_IDLE: u32 = 16;
 
+/// Number of them that wait for a session: many sessions end at once where they expire, and runs come all the time.
+const MAX_IDLE_OF_SESSIONS: usize = 8;
+
 /// Interpreters that wait, the last used one last.
 pub(super) struct IdleInterpreters<M>(Mutex<Vec<Idle<M>>>);
 
@@ -63,11 +66,18 @@ impl<M> IdleInterpreters<M> {
         found.map(|index| all.remove(index))
     }
 
-    /// Lets one wait. Returns the one that has waited longest, where there are too many.
+    /// Lets one wait. Returns the one that has waited longest, where there are too many: of those for sessions, where there are
+    /// too many of them.
     pub(super) fn put(&self, idle: Idle<M>) -> Option<Idle<M>> {
         let mut all = self.all();
-        let too_many = all.len() >= MAX_IDLE as usize;
-        let oldest = too_many.then(|| all.remove(0));
+        let of_sessions = |idle: &Idle<M>| idle.kind == RunKind::Session;
+        let oldest =
+            if of_sessions(&idle) && all.iter().filter(|idle| of_sessions(idle)).count() >= MAX_IDLE_OF_SESSIONS {
+                all.iter().position(of_sessions)
+            } else {
+                (all.len() >= MAX_IDLE as usize).then_some(0)
+            };
+        let oldest = oldest.map(|index| all.remove(index));
         all.push(idle);
         oldest
     }

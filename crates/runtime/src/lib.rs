@@ -54,5 +54,6 @@ pub use error::RunError;
 pub use fuel_spent::FuelSpent;
 pub use guest::{check_files, open_all};
 pub use image_error::ImageError;
+pub use pagemap::map_small_pages_only;
 pub use pool::{COMMAND_SLOTS, ImageFiles, InterpreterPool};
 pub use run::{run, run_with_commands};

@@ -59,6 +59,8 @@ pub(super) struct HotPages {
     is_read_known: bool,
     /// Addresses of the memory in which the next run shows which pages are read.
     observed: Option<Range<usize>>,
+    /// True when no run shows that: those of this kind may be long.
+    is_unobserved: bool,
 }
 
 impl HotPages {
@@ -68,9 +70,14 @@ impl HotPages {
         Self { hot: first.clone(), first, ..Self::default() }
     }
 
+    /// Lets no run of the kind show which pages are read, and keeps all that are.
+    pub(crate) fn unobserved(self) -> Self {
+        Self { is_unobserved: true, ..self }
+    }
+
     /// Returns which pages the next reset must be told, if it is that of the memory at `base`.
     pub(crate) fn asks_for(&self, base: *const u8) -> PagesAsked {
-        let counts = self.runs.is_multiple_of(COUNTING_RUNS);
+        let counts = !self.is_unobserved && self.runs.is_multiple_of(COUNTING_RUNS);
         let is_observed = self.observed.as_ref().is_some_and(|observed| observed.start == base.addr());
         if counts || is_observed { PagesAsked::Mapped } else { PagesAsked::Own }
     }
@@ -81,7 +88,7 @@ impl HotPages {
     pub(crate) fn reset(&mut self, memory: &mut [u8], image: &[u8], mapped: &Mapped) -> Option<Vec<Range<usize>>> {
         let all = [Range { start: 0, end: memory.len() / PAGE }];
         self.end_observation(memory, mapped);
-        let begins = !self.is_read_known && self.runs % OBSERVING_AGAIN == OBSERVED_RUN;
+        let begins = !self.is_unobserved && !self.is_read_known && self.runs % OBSERVING_AGAIN == OBSERVED_RUN;
         let cold = without(&mapped.own, &self.hot);
         self.learn(&cold);
         let given_back = if begins {
@@ -445,6 +452,7 @@ mod tests {
 
     #[test]
     fn kept_pages_are_all_only_while_no_other_was_written_to() {
+        pagemap::map_small_pages_only();
         let (memory, _) = memory();
         write(memory, [10, 40]);
         let own = mapped(memory).own;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use memmap2::MmapMut;
 
@@ -101,9 +102,22 @@ pub(crate) fn has_small_pages() -> bool {
     *SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) == PAGE as libc::c_long
 }
 
+/// Has the kernel map nothing but small pages in this process. Where huge ones are allowed everywhere
+/// (`transparent_hugepage/enabled` is `always`), a thread of the kernel puts them in the place of small ones, which makes all
+/// that they span a memory's own, and nobody has a fault for it.
+pub fn map_small_pages_only() {
+    // SAFETY: this prctl takes numbers, and changes no byte of any memory.
+    if unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) } == 0 {
+        ARE_ALL_SMALL.store(true, Ordering::Relaxed);
+    }
+}
+
+/// True when the kernel maps small pages only.
+static ARE_ALL_SMALL: AtomicBool = AtomicBool::new(false);
+
 /// Returns the number of page faults that this process has had. While it stays the same, no page of a private mapping becomes
 /// the mapping's own: the first write to a page is a fault, of whichever thread, in code or in the kernel on its behalf. None,
-/// where the kernel does not count them.
+/// where the kernel does not count them, or may map huge pages ([`map_small_pages_only`]).
 pub(crate) fn faults() -> Option<u64> {
     static ARE_COUNTED: OnceLock<bool> = OnceLock::new();
     let are_counted = ARE_COUNTED.get_or_init(|| {
@@ -112,7 +126,7 @@ pub(crate) fn faults() -> Option<u64> {
         page[0] = 1;
         before < counted_faults()
     });
-    if *are_counted { counted_faults() } else { None }
+    if *are_counted && ARE_ALL_SMALL.load(Ordering::Relaxed) { counted_faults() } else { None }
 }
 
 fn counted_faults() -> Option<u64> {

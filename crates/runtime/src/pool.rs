@@ -82,6 +82,8 @@ pub(super) struct LoadedModule {
     hot_pages: OnceLock<[Mutex<HotPages>; RunKind::COUNT]>,
     /// Pages that the runs from which those are learnt have written to; `None` before and after.
     lesson: Mutex<Option<PagesByKind>>,
+    /// Number of resets for which the kernel was not asked, for tests.
+    unasked_resets: AtomicUsize,
     /// Words in which interpreters look for signals, once one was asked.
     signal_words: OnceLock<SignalWords>,
 }
@@ -109,7 +111,10 @@ impl Lesson<'_> {
     /// Ends it: from now on interpreters are kept between runs.
     pub(super) fn end(&self) {
         let kinds = lock(&self.0.lesson).take().unwrap_or_default();
-        let _ = self.0.hot_pages.set(kinds.map(|written| Mutex::new(HotPages::of(written))));
+        let mut kinds = kinds.map(HotPages::of);
+        let sessions = &mut kinds[RunKind::Session as usize];
+        *sessions = std::mem::take(sessions).unobserved();
+        let _ = self.0.hot_pages.set(kinds.map(Mutex::new));
     }
 }
 
@@ -242,6 +247,12 @@ impl InterpreterPool {
         self.default.module.initial_memory_bytes
     }
 
+    /// Returns how often an interpreter of the default image was reset without the kernel being asked for its pages, for tests.
+    #[doc(hidden)]
+    pub fn unasked_resets(&self) -> usize {
+        self.default.module.unasked_resets.load(Ordering::Relaxed)
+    }
+
     /// Returns the number of interpreters alive now.
     pub fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
@@ -367,6 +378,7 @@ impl LoadedModule {
             pristine: OnceCell::new(),
             hot_pages: OnceLock::new(),
             lesson: Mutex::new(None),
+            unasked_resets: AtomicUsize::new(0),
             signal_words: OnceLock::new(),
         })
     }
@@ -457,7 +469,10 @@ impl LoadedModule {
         let mut hot_pages = lock(&self.hot_pages.get()?[kind as usize]);
         let (base, size) = (memory.data_ptr(&*store), memory.data_size(&*store));
         let mapped = match (hot_pages.asks_for(base), own) {
-            (PagesAsked::Own, Some(own)) => Mapped { own, shared: Vec::new() },
+            (PagesAsked::Own, Some(own)) => {
+                self.unasked_resets.fetch_add(1, Ordering::Relaxed);
+                Mapped { own, shared: Vec::new() }
+            }
             (asked, _) => pagemap::scan(base, size, asked).ok()?,
         };
         pristine.with_memory(|image| {

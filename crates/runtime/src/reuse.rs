@@ -1,11 +1,11 @@
 //! Interpreters that wait for the next run, or the next session.
 //!
 //! Making an interpreter and letting wasmtime reset its slot costs as much as a short run. So an interpreter whose run has
-//! come to an orderly end is kept, and that of a session which ends at rest: its memory is made equal to the image's ([`page_reset`](super::page_reset)), its stack
-//! pointer is what it was, and it gets a new host state. There is nothing else of it: the image has one memory, its only
-//! globals that change are the stack pointer and the counter of fuel, and nothing of it changes the table or drops a
-//! segment (`proofbox_metering::check_resettable`). Whoever has it next can't tell it from a new
-//! one.
+//! come to an orderly end is kept, and that of a session which ends at rest: its memory is made equal to the image's
+//! ([`page_reset`](super::page_reset)), its stack pointer is what it was, and it gets a new host state. There is nothing else
+//! of it: the image has one memory, its only globals that change are the stack pointer and the counter of fuel, and nothing
+//! of it changes the table or drops a segment (`proofbox_metering::check_resettable`). Whoever has it next can't tell it from
+//! a new one.
 //!
 //! wasmtime keeps the stack on which its code runs, too, of which that can see nothing. An interpreter whose stack has grown
 //! is dropped, and the stack with it, which wasmtime clears.

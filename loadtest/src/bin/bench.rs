@@ -66,6 +66,8 @@ const MEMORY: u64 = 1 << 30;
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
+    // As a worker does.
+    proofbox_runtime::map_small_pages_only();
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

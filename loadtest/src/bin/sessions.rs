@@ -33,6 +33,8 @@ const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n 
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
+    // As a worker does.
+    proofbox_runtime::map_small_pages_only();
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     println!("image {}", image.image_hash);

@@ -52,6 +52,8 @@ pub async fn open_all(pool: &InterpreterPool) -> Result<(), RunError> {
     learn_pages(pool, image, None).await?;
     // Without /proc there are no checkpoints; runs need none.
     let _ = pagemap::pagemap();
+    // Nor is a worker told later whether faults are counted.
+    let _ = pagemap::faults();
     Ok(())
 }
 

@@ -201,7 +201,7 @@ impl Interpreter {
             output_stream.finish();
         }
         self.started = true;
-        self.is_at_rest = !lost;
+        self.is_at_rest = matches!(&returned, Some(Ok(code)) if *code != RUNNER_FAILED);
         self.new_env = Vec::new();
         self.outcome(CallEnd { returned, times, fuel, reason, lost }, limits)
     }

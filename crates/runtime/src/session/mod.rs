@@ -156,6 +156,9 @@ impl Session {
     pub fn remove_context(&self, number: ContextNumber) -> Result<(), SessionError> {
         let removed = self.contexts().remove(&number).ok_or(SessionError::NoContext(number))?;
         removed.interrupt.ask(Reason::Requested);
+        if let Ok(mut interpreter) = removed.interpreter.try_lock() {
+            self.end(&mut interpreter);
+        }
         Ok(())
     }
 

@@ -47,11 +47,12 @@ impl LayerError {
     }
 }
 
-/// Prepares a worker, before anything else: closes descriptors that were not given on purpose, keeps its pages to itself, and
-/// names the process.
+/// Prepares a worker, before anything else: closes descriptors that were not given on purpose, keeps its pages to itself and
+/// small, and names the process.
 pub fn begin_life() {
     privileges::close_inherited();
     privileges::share_no_equal_pages();
+    proofbox_runtime::map_small_pages_only();
     // It was started by way of a link in /proc, and is called after that.
     privileges::set_name(c"proofbox");
 }

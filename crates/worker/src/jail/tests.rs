@@ -323,6 +323,18 @@ fn a_workers_pages_are_not_merged_with_equal_ones() {
     }
 }
 
+#[test]
+fn a_worker_has_no_huge_pages() {
+    // SAFETY: this takes numbers, and touches no memory.
+    let disabled = || unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
+    assert_eq!(in_child(disabled), End::Exit(0), "else nothing is shown");
+    let after = || {
+        super::begin_life();
+        disabled()
+    };
+    assert_eq!(in_child(after), End::Exit(1));
+}
+
 /// Words of memory that nobody has written.
 const UNWRITTEN: u32 = u32::MAX;
 /// Error numbers of preview 1.
