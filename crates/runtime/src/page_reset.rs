@@ -196,8 +196,8 @@ impl KeptPages {
     }
 
     /// Notes that the interpreter's run begins.
-    pub(crate) fn begin(&mut self) {
-        self.faults = pagemap::faults();
+    pub(crate) fn begun(self) -> Self {
+        Self { faults: pagemap::faults(), ..self }
     }
 
     /// Returns the pages, whether or not others have come.
@@ -456,11 +456,7 @@ mod tests {
         let (memory, _) = memory();
         write(memory, [10, 40]);
         let own = mapped(memory).own;
-        let begun = || {
-            let mut kept = KeptPages::of(own.clone());
-            kept.begin();
-            kept
-        };
+        let begun = || KeptPages::of(own.clone()).begun();
         // Other tests have faults, too, but not all the time.
         let is_quiet = (0..100_000).any(|_| {
             let kept = begun();

@@ -51,7 +51,7 @@ impl InterpreterPool {
         state.limiter.leave_uncounted(module.uncounted_bytes());
         state.fuel = FuelMeter::new(fuel);
         state.stack = store.data().stack;
-        state.kept_pages = store.data_mut().kept_pages.take();
+        state.kept_pages = store.data_mut().kept_pages.take().map(KeptPages::begun);
         *store.data_mut() = state;
         let missing = || wasmtime::Error::msg("the image has no stack pointer");
         let stack_pointer = instance.get_global(&mut store, STACK_POINTER).ok_or_else(missing);
@@ -59,9 +59,6 @@ impl InterpreterPool {
             .and_then(|global| global.set(&mut store, Val::I32(pristine.stack_pointer())))
             .and_then(|()| fuel::connect(&mut store, instance))
             .map_err(by_engine("beginning a run"))?;
-        if let Some(kept) = &mut store.data_mut().kept_pages {
-            kept.begin();
-        }
         Ok((store, instance))
     }
 

@@ -169,6 +169,7 @@ async fn serve() -> anyhow::Result<()> {
                 let stop = Stop::Tell(cancelled.clone(), Arc::clone(&permits));
                 running.lock().expect("no holder panics").insert(id, stop);
                 tokio::spawn(async move {
+                    // In a box, as each future around it has room for it, some more than once.
                     let answer = Box::pin(sessions.handle(session, request, Listener { events, permits }, cancelled));
                     let answer = turns.during(id, sessions.counted(session, answer));
                     let result = catch_panic(answer).await.unwrap_or_else(|panic| Err(RequestError::Failed(panic)));
@@ -191,7 +192,6 @@ async fn serve() -> anyhow::Result<()> {
                         let _slot = free.acquire_many(if program.isolated { 2 } else { 1 }).await;
                         let waited = arrived.elapsed();
                         let program = Arc::unwrap_or_clone(program);
-                        // In a box, as each future around it has room for it, in part several times.
                         let run = Box::pin(run_with_commands(&pool, &runner, program, &limits, &spent));
                         let run = turns.during(id, async { run.await.map_err(|error| error.to_string()) });
                         let mut result = catch_panic(run).await.and_then(|result| result.map(Box::new));

@@ -156,10 +156,22 @@ impl Session {
     pub fn remove_context(&self, number: ContextNumber) -> Result<(), SessionError> {
         let removed = self.contexts().remove(&number).ok_or(SessionError::NoContext(number))?;
         removed.interrupt.ask(Reason::Requested);
-        if let Ok(mut interpreter) = removed.interpreter.try_lock() {
+        self.end_at_rest(&removed);
+        Ok(())
+    }
+
+    /// Ends a context's interpreter, if there is one.
+    fn end(&self, interpreter: &mut Option<Interpreter>) {
+        if let Some(interpreter) = interpreter.take() {
+            interpreter.end(&self.session_context.pool, &self.session_context.image);
+        }
+    }
+
+    /// Ends the interpreter of a context that serves no call now; else it ends with the call.
+    fn end_at_rest(&self, context: &Context) {
+        if let Ok(mut interpreter) = context.interpreter.try_lock() {
             self.end(&mut interpreter);
         }
-        Ok(())
     }
 
     /// Takes a context's interpreter away, and with it its namespace: the next call finds a fresh one. A call that it
@@ -313,22 +325,11 @@ impl Session {
     }
 }
 
-impl Session {
-    /// Ends an interpreter, if there is one.
-    fn end(&self, interpreter: &mut Option<Interpreter>) {
-        if let Some(interpreter) = interpreter.take() {
-            interpreter.end(&self.session_context.pool, &self.session_context.image);
-        }
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
         let contexts = std::mem::take(&mut *self.contexts());
         for context in contexts.values() {
-            if let Ok(mut interpreter) = context.interpreter.try_lock() {
-                self.end(&mut interpreter);
-            }
+            self.end_at_rest(context);
         }
     }
 }

@@ -325,14 +325,18 @@ fn a_workers_pages_are_not_merged_with_equal_ones() {
 
 #[test]
 fn a_worker_has_no_huge_pages() {
-    // SAFETY: this takes numbers, and touches no memory.
-    let disabled = || unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) };
-    assert_eq!(in_child(disabled), End::Exit(0), "else nothing is shown");
-    let after = || {
-        super::begin_life();
-        disabled()
+    // SAFETY: these take numbers, and touch no memory.
+    let call = |what, how: libc::c_ulong| unsafe { libc::prctl(what, how, 0, 0, 0) };
+    let disabled = |begin: fn()| {
+        in_child(|| {
+            // Whoever started the tests may have them off.
+            assert_eq!(call(libc::PR_SET_THP_DISABLE, 0), 0);
+            begin();
+            call(libc::PR_GET_THP_DISABLE, 0)
+        })
     };
-    assert_eq!(in_child(after), End::Exit(1));
+    assert_eq!(disabled(|| ()), End::Exit(0));
+    assert_eq!(disabled(super::begin_life), End::Exit(1));
 }
 
 /// Words of memory that nobody has written.
