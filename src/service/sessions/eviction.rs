@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::error::store_failed;
-use super::room::Need;
 use super::{
     CheckpointInfo, LifecycleChange, Residency, SavedState, Session, SessionAsked, SessionError, SessionInfo,
     SessionManager, SessionSpec, Setup, TaggedCheckpoint, persistence,
 };
-use crate::sandbox::{JobsAtSave, RequestError, SessionCallError, SessionHandle};
+use crate::sandbox::{JobsAtSave, RequestError, SessionHandle};
 use crate::service::ExecuteError;
 use crate::service::execution::requested_image;
 use proofbox_policy::Refusal;
@@ -358,13 +357,8 @@ impl SessionManager {
         new_env: Vec<(String, String)>,
     ) -> Result<(SessionHandle, Footprint), SessionError> {
         let image = self.images.worker_hash(image);
-        match self.sandbox.load(owner, bytes.clone(), image.clone(), limits, new_env.clone()).await {
-            Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner }).await;
-                Ok(self.sandbox.load(owner, bytes, image, limits, new_env).await?)
-            }
-            other => Ok(other?),
-        }
+        let ask = || self.sandbox.load(owner, bytes.clone(), image.clone(), limits, new_env.clone());
+        Ok(self.with_slot(owner, ask).await?)
     }
 
     /// Brings a session back from disk, if it is still there.
@@ -671,13 +665,8 @@ impl SessionManager {
         let sessions = std::iter::repeat_with(|| self.session(&caller, original.spec.fork()?, Some(left), idle));
         let sessions: Vec<Session> = sessions.take(count).collect::<Result<_, _>>()?;
         let in_use = self.enter_anyway(&original).await?;
-        let forked = match self.sandbox.fork(in_use.handle, count).await {
-            Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: original.spec.owner }).await;
-                self.sandbox.fork(in_use.handle, count).await
-            }
-            other => other,
-        };
+        let ask = || self.sandbox.fork(in_use.handle, count);
+        let forked = self.with_slot(original.spec.owner, ask).await;
         let (forks, footprint) = self.check_lost(&in_use, forked)?;
         drop(in_use);
         let mut made = Vec::with_capacity(count);

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::room::Need;
 use super::{LogEvent, Session, SessionError, SessionManager};
-use crate::sandbox::{RequestError, SessionCallError, SessionEvent};
+use crate::sandbox::{RequestError, SessionEvent};
 use crate::service::policy_check::{Unrun, judge_attempts};
 use crate::service::tracing::{HasExecution, traced};
 use crate::service::{Asking, Busy, ExecuteError, Execution, ImageReason};
@@ -219,14 +218,8 @@ impl SessionManager {
         events: Option<Sender<SessionEvent>>,
         left: &CancellationToken,
     ) -> Result<(CellOutcome, Footprint), SessionError> {
-        let first = self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone(), left).await;
-        let answer = match first {
-            Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {
-                self.make_room_apart(Need::Slot { owner: in_use.session.spec.owner }).await;
-                self.sandbox.call(in_use.handle, context, cell, limits, events, left).await
-            }
-            other => other,
-        };
+        let ask = || self.sandbox.call(in_use.handle, context, cell.clone(), limits, events.clone(), left);
+        let answer = self.with_slot(in_use.session.spec.owner, ask).await;
         self.check_lost(in_use, answer)
     }
 

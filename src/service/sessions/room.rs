@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::{LifecycleChange, Residency, Session, SessionError, SessionManager};
+use crate::sandbox::{RequestError, SessionCallError};
 use proofbox_types::ids::KeyId;
 
 /// Percentage of the budget down to which room is made: each time for more than one session.
@@ -22,6 +23,8 @@ const UP_TO: u64 = 105;
 const EVICTED_AT_ONCE: usize = 4;
 /// Sessions that are moved to disk where a worker has no slot for one more interpreter.
 const EVICTED_FOR_SLOTS: usize = 8;
+/// Attempts at what takes a slot: others may be faster to take one that was made free.
+const ATTEMPTS_AT_SLOT: usize = 4;
 
 /// Resource that there is too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(super) enum Need {
     Slot {
         /// Owner of the session that needs the slot.
         owner: Option<KeyId>,
+        /// Whether a session of who holds most may be closed where none can go to disk.
+        may_close: bool,
     },
 }
 
@@ -65,8 +70,26 @@ impl SessionManager {
         }
     }
 
+    /// Asks workers for what takes a slot. Where there is none, sessions are moved to disk and it is asked again, several
+    /// times: between the two, others' requests may take the room. At most one session of others is closed for it.
+    pub(super) async fn with_slot<T, F>(&self, owner: Option<KeyId>, ask: impl Fn() -> F) -> Result<T, SessionCallError>
+    where
+        F: Future<Output = Result<T, SessionCallError>>,
+    {
+        let mut attempt = 1;
+        loop {
+            match ask().await {
+                Err(SessionCallError::Refused(RequestError::NoRoom(_))) if attempt < ATTEMPTS_AT_SLOT => {
+                    self.make_room_apart(Need::Slot { owner, may_close: attempt == 1 }).await;
+                    attempt += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
     /// Makes room, and goes on with that when the client who needs it goes away.
-    pub(super) async fn make_room_apart(&self, need: Need) {
+    async fn make_room_apart(&self, need: Need) {
         let made = self.spawn_uncancellable(move |manager| async move {
             manager.make_room(need).await;
             Ok(())
@@ -138,7 +161,7 @@ impl SessionManager {
                 }
             }
             // One is enough for who needs it. Who holds most loses none for one more of its own: it is refused.
-            Need::Slot { owner } if !has_freed => {
+            Need::Slot { owner, may_close: true } if !has_freed => {
                 while let Some(session) = self.take_of_largest(&mut stuck, weigh, Some(owner)) {
                     if self.close_for_room(&session).await {
                         break;
