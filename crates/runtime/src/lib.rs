@@ -27,6 +27,7 @@ pub mod image;
 mod image_error;
 pub mod images;
 mod limiter;
+mod native_stack;
 mod package_runs;
 pub mod packaged;
 mod packages;

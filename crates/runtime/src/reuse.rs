@@ -7,30 +7,25 @@
 //! of it changes the table or drops a segment (`proofbox_metering::check_resettable`). Whoever has it next can't tell it from
 //! a new one.
 //!
-//! wasmtime keeps the stack on which its code runs, too, of which that can see nothing. An interpreter whose stack has grown
-//! is dropped, and the stack with it, which wasmtime clears.
+//! wasmtime keeps the stack on which its code runs, too, of which that can see nothing. What a run has needed of it beyond
+//! what every run needs is given back ([`native_stack`]).
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use proofbox_metering::STACK_POINTER;
 use wasmtime::{Instance, Store, Val};
 use wasmtime_wasi::I32Exit;
 
-use super::engine::WASM_STACK;
 use super::error::{RunError, by_engine};
 use super::fuel;
 use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
 use super::guest::RUNNER_FAILED;
 use super::idle::{Idle, RunKind};
+use super::native_stack;
 use super::page_reset::KeptPages;
-use super::pagemap::{self, PAGE, PagesAsked};
 use super::pool::{InterpreterPool, LoadedModule};
-use super::state::{HostState, StackAddress};
-
-/// Number of pages of an interpreter's stack that stay mapped while it waits.
-const MAX_STACK_PAGES: usize = 24;
+use super::state::HostState;
 
 impl InterpreterPool {
     /// An interpreter for a run, as [`Self::instantiate`] makes them: one that waits, or a new one.
@@ -50,7 +45,7 @@ impl InterpreterPool {
         let Idle { mut store, instance, .. } = idle;
         state.limiter.leave_uncounted(module.uncounted_bytes());
         state.fuel = FuelMeter::new(fuel);
-        state.stack = store.data().stack;
+        state.release_stack = store.data_mut().release_stack.take();
         state.kept_pages = store.data_mut().kept_pages.take().map(KeptPages::begun);
         *store.data_mut() = state;
         let missing = || wasmtime::Error::msg("the image has no stack pointer");
@@ -73,14 +68,15 @@ impl InterpreterPool {
         let own = store.data_mut().kept_pages.take().and_then(KeptPages::still_all);
         let can_be_kept = module.can_reset(&store, kind)
             && returned.is_some_and(is_orderly)
-            && (own.is_some() || has_small_stack(&mut store, instance));
+            && (own.is_some() || native_stack::release(&mut store, native_stack::KEPT_PAGES));
         let kept_pages = if can_be_kept { module.reset(&mut store, kind, own) } else { None };
         if kept_pages.is_none() {
             module.forget(&store, kind);
             return store.into_data();
         }
-        let HostState { memory, stack, .. } = *store.data();
-        let waits = HostState { memory, stack, kept_pages, ..self.nobodys_state() };
+        let HostState { memory, ref mut release_stack, .. } = *store.data_mut();
+        let release_stack = release_stack.take();
+        let waits = HostState { memory, release_stack, kept_pages, ..self.nobodys_state() };
         let state = std::mem::replace(store.data_mut(), waits);
         if let Some(Idle { module, kind, store, .. }) =
             self.idle().put(Idle { module: Arc::clone(module), kind, store, instance })
@@ -105,26 +101,6 @@ impl InterpreterPool {
         });
         (altered.sum(), all.len())
     }
-}
-
-/// Returns whether the stack on which code of an instance has run is no larger than that of an ordinary run. To find the
-/// stack, code is begun once and dropped: the memory must be reset afterwards.
-fn has_small_stack(store: &mut Store<HostState>, instance: Instance) -> bool {
-    // Enough for a first pause, at which the call waits.
-    const FUEL: u64 = 1000;
-    if !matches!(store.data().stack, StackAddress::Near(_)) {
-        store.data_mut().stack = StackAddress::Wanted;
-        let Ok(run) = instance.get_typed_func::<u32, i32>(&mut *store, "proofbox_run") else { return false };
-        let Ok(()) = fuel::grant_in_slices(&mut *store, FUEL, 1) else { return false };
-        if run.call_async(&mut *store, 0).now_or_never().is_some() {
-            return false;
-        }
-    }
-    let StackAddress::Near(end) = store.data().stack else { return false };
-    // wasmtime's stacks are larger by what host functions may need, so that all of this is the stack.
-    let Some(start) = end.checked_sub(WASM_STACK) else { return false };
-    let pages = pagemap::scan(std::ptr::without_provenance(start.next_multiple_of(PAGE)), WASM_STACK, PagesAsked::Own);
-    pages.is_ok_and(|mapped| mapped.own.iter().map(ExactSizeIterator::len).sum::<usize>() <= MAX_STACK_PAGES)
 }
 
 /// Returns whether a guest's code has returned, or was ended by a host function: an interpreter in which it trapped is not

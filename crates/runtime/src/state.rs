@@ -13,6 +13,7 @@ use super::fuel_meter::FuelMeter;
 use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
+use super::native_stack;
 use super::page_reset::KeptPages;
 use super::report::Reporter;
 use super::scheduler::Stopwatch;
@@ -27,22 +28,12 @@ use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 /// either.
 const FLOOD_FACTOR: u64 = 64;
 
-/// Location of the stack on which a guest's code runs, which wasmtime does not tell.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StackAddress {
-    /// Nobody has asked for it.
-    Unknown,
-    /// The next pause is to note it.
-    Wanted,
-    /// Address near its upper end.
-    Near(usize),
-}
-
 /// The host's side of one guest.
 pub(crate) struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
-    pub(super) stack: StackAddress,
+    /// Function of the store that gives back its stack, once it has been asked for.
+    pub(super) release_stack: Option<native_stack::Release>,
     /// Own pages of the memory since its last reset, in an interpreter that had one.
     pub(super) kept_pages: Option<KeptPages>,
     pub(super) limiter: MemoryLimiter,
@@ -183,7 +174,7 @@ impl HostState {
         Self {
             wasi: wasi(),
             memory: None,
-            stack: StackAddress::Unknown,
+            release_stack: None,
             kept_pages: None,
             limiter: MemoryLimiter::new(memory_bytes),
             clock,

@@ -6,26 +6,13 @@ use wasmtime::{Caller, Linker, Trap};
 
 use super::fuel;
 use super::host_work::Due;
-use super::state::{HostState, StackAddress};
+use super::state::HostState;
 
 /// Gives the linker the import that a guest calls when its counter is below zero.
 pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     let (module, name) = PAUSE;
-    linker.func_wrap_async(module, name, |mut caller: Caller<'_, HostState>, ()| {
-        let state = caller.data_mut();
-        if matches!(state.stack, StackAddress::Wanted) {
-            state.stack = StackAddress::Near(stack_address());
-        }
-        Box::new(pause(caller))
-    })?;
+    linker.func_wrap_async(module, name, |caller: Caller<'_, HostState>, ()| Box::new(pause(caller)))?;
     Ok(())
-}
-
-/// Returns an address on the stack that the caller runs on.
-#[inline(never)]
-fn stack_address() -> usize {
-    let here = 0_u8;
-    std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }
 
 /// Charges the guest and yields, if enough work has accumulated; its host calls end with this.

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::Session;
 use crate::harness::{Server, assert_shows, http};
-use crate::process::eventually_async;
+use crate::leaks::DEEP;
+use crate::process::{eventually_async, resident_bytes};
 
 #[tokio::test]
 async fn a_session_ends_when_its_time_is_over() {
@@ -276,4 +277,17 @@ async fn the_stack_of_a_call_is_given_back() {
     let bytes = server.metric("proofbox_sessions_memory_bytes").await;
     assert!(bytes < MOST, "{bytes} bytes");
     assert_eq!(session.value("x").await, 7);
+}
+
+/// Nor does that of its native code stay, which is counted nowhere.
+#[tokio::test]
+async fn the_native_stack_of_a_call_is_given_back() {
+    let server = Server::start(&["--workers", "1"]);
+    let [worker] = server.workers()[..] else { panic!("there is one worker") };
+    let session = Session::open_on(&server, json!({})).await;
+    session.call("1").await;
+    let before = resident_bytes(worker);
+    session.call(DEEP).await;
+    let after = resident_bytes(worker);
+    assert!(after < before + (768 << 10), "{} KiB before, {} KiB after", before >> 10, after >> 10);
 }

@@ -28,7 +28,7 @@ use super::report::Reporter;
 use super::run::run;
 use super::scheduler::{Stopwatch, Times, run_metered};
 use super::shell::Shell;
-use super::state::{HostState, OutputFlood, StackAddress, Streams, wasi};
+use super::state::{HostState, OutputFlood, Streams, wasi};
 use super::trusted::trusted_limits;
 use super::usage_events::UsageEvents;
 pub use files::check_files;
@@ -263,7 +263,7 @@ pub(super) fn state(program: &Program, limits: &Limits, tree: &SharedTree, role:
     HostState {
         wasi: wasi(),
         memory: None,
-        stack: StackAddress::Unknown,
+        release_stack: None,
         kept_pages: None,
         limiter: MemoryLimiter::new(limits.memory_bytes),
         clock,

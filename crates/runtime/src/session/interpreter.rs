@@ -31,7 +31,7 @@ use crate::pool::{InterpreterPool, LiveCount, LoadedImage, Pristine};
 use crate::scheduler::{CpuScheduler, Stopwatch, Times, run_metered};
 use crate::state::{HostState, Streams};
 use crate::usage_events::UsageEvents;
-use crate::{page_reset, pagemap};
+use crate::{native_stack, page_reset, pagemap};
 use proofbox_types::outcome::{End, Limit, LimitHit, Outcome, Report, Usage};
 use proofbox_types::session::{CellLimits, CellOutcome, Raised};
 use proofbox_vfs::{Attempts, Descriptors, Refusals, lock};
@@ -194,8 +194,12 @@ impl Interpreter {
         let fuel = fuel::used(&mut self.store);
         if lost {
             take_pending_output(&mut self.store, self.instance).await;
-        } else if reason.is_some() {
-            self.places.clear(self.memory.data_mut(&mut self.store));
+        } else {
+            if reason.is_some() {
+                self.places.clear(self.memory.data_mut(&mut self.store));
+            }
+            // Many sessions rest at a time, and no limit counts what their calls have left here.
+            native_stack::release(&mut self.store, 1);
         }
         if let Some(output_stream) = output_stream {
             output_stream.finish();
