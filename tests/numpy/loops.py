@@ -129,11 +129,11 @@ ARGUMENTS = {
 }  # fmt: skip
 for f in FUNCTIONS:
     if f in (np.log, np.log2, np.log10):
-        sets = [np.exp(rng.uniform(-700, 700, 500)), rng.uniform(0.5, 2, 500), 1 + rng.normal(size=500) * 1e-5]
+        sets = [np.exp(rng.uniform(-700, 700, 500)), rng.uniform(0.5, 2, 500), 1 + rng.normal(size=500) * 1e-5, 1 + rng.uniform(-0.03, 0.03, 500)]
     elif f is np.arccosh:
         sets = [1 + abs(SMALL), np.exp(rng.uniform(0.1, 300, 500))]
     elif f is np.log1p:
-        sets = [SMALL[SMALL > -1], np.exp(rng.uniform(-30, 300, 500))]
+        sets = [SMALL[SMALL > -1], np.exp(rng.uniform(-30, 300, 500)), rng.uniform(-0.03, 0.03, 500), np.exp(rng.uniform(-14, 0, 500)) - 1]
     elif f in ARGUMENTS:
         least, most, _ = ARGUMENTS[f]
         sets = [rng.uniform(least, most, 500), SMALL[(SMALL > least) & (SMALL < most)]]
@@ -164,6 +164,8 @@ for kind in ("d", "f"):
     a, b = a.astype(kind), b.astype(kind)
     assert error_of_two(np.arctan2, angle, a, b) < 2 and error_of_two(np.hypot, lambda x, y, _: (x * x + y * y).sqrt(), a, b) < 2
     assert (np.hypot(a, b) == np.hypot(b, a)).all()
+    powers = np.arange(np.finfo(kind).minexp - np.finfo(kind).nmant, np.finfo(kind).maxexp)
+    assert (np.log2(np.ldexp(np.ones(len(powers), kind), powers)) == powers).all()
     # What is as large as its argument, as far as these numbers tell.
     least = np.finfo(kind).smallest_subnormal
     tiny = (least * np.array([1, -1, 3, 5, 1001, -77777], kind)).astype(kind)

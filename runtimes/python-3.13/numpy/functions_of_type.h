@@ -125,7 +125,65 @@ INLINE vector NAME(cosh_of)(vector x) {
 
 /* ---------------------------------------------------------------- logarithms */
 
-/* x = 2^k m, with m from sqrt(1/2) to sqrt(2), and 2^-k. */
+/* Each type has its own log_of(x), split_log(x), by which log(x) = k log(2) + upper + lower, lower being what upper has lost,
+ * and log_beside_one(x, x_rest), which is log(1 + x + x_rest), x above -1. */
+#ifdef LOG2_SHORT
+/* By the table: x is near c 2^k. Gives k, its bits as an exponent, 1/c and log(c). */
+INLINE void NAME(look_up)(vector x, vector *k, bits *exponent, vector *inverse, vector *logarithm) {
+    bits moved = BITS(x) - BITS(ALL(LEAST_FRACTION));
+    *exponent = moved >> FRACTION << FRACTION;
+    /* The upper halves of words are enough from here. */
+    v128_t halves = wasm_i32x4_shuffle(LOWER(moved), UPPER(moved), 1, 3, 5, 7), powers = wasm_i32x4_shr(halves, FRACTION - 32);
+    *k = VECTOR(BOTH(wasm_f64x2_convert_low_i32x4(powers), wasm_f64x2_convert_low_i32x4(wasm_i64x2_shuffle(powers, powers, 1, 1))));
+    /* The first 7 bits of a fraction are its entry's number, and an entry has 2^4 bytes. Addresses go through memory, for the
+     * machine takes three instructions to get one out of a vector. */
+    volatile union { v128_t all; uint32_t each[LANES]; } places;
+    places.all = wasm_v128_and(wasm_u32x4_shr(halves, FRACTION - 32 - 7 - 4), wasm_i32x4_splat(127 << 4));
+    v128_t entries[LANES];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < LANES; i++) entries[i] = AT((const char *)LOG_TABLE + places.each[i], 0);
+    *inverse = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 0, 2), wasm_i64x2_shuffle(entries[2], entries[3], 0, 2)));
+    *logarithm = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 1, 3), wasm_i64x2_shuffle(entries[2], entries[3], 1, 3)));
+}
+
+/* x = c 2^k (1 + r). */
+INLINE void NAME(split)(vector x, vector *k, vector *logarithm, vector *r) {
+    bits exponent;
+    vector inverse;
+    NAME(look_up)(x, k, &exponent, &inverse, logarithm);
+    *r = madd(VECTOR(BITS(x) - exponent), inverse, ALL(-1));
+}
+
+INLINE void NAME(split_log)(vector x, vector *k, vector *upper, vector *lower) {
+    vector logarithm, r;
+    NAME(split)(x, k, &logarithm, &r);
+    *upper = logarithm + r;
+    *lower = madd(r * r, POLYNOMIAL(r, LOG), (logarithm - *upper) + r);
+}
+
+/* k log(2) + logarithm, which is exact but for k times a short rest, + log(1 + r) + rest. What is rounded before the last sum is
+ * not larger than r, which is at most a fourth of the result, or else the first is 0 and r is not rounded. */
+INLINE vector NAME(log_sum)(vector k, vector logarithm, vector r, vector rest) {
+    rest = madd(r * r, POLYNOMIAL(r, LOG), madd(k, ALL(LOG2_SHORT_REST), rest));
+    return madd(k, ALL(LOG2_SHORT), logarithm) + (r + rest);
+}
+
+INLINE vector NAME(log_of)(vector x) {
+    vector k, logarithm, r;
+    NAME(split)(x, &k, &logarithm, &r);
+    return NAME(log_sum)(k, logarithm, r, ALL(0));
+}
+
+/* 1 + x only says which entry it is: r = x / (c 2^k) + (1 / (c 2^k) - 1), the last of which is exact where k is small. */
+INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
+    bits exponent;
+    vector k, inverse, logarithm;
+    NAME(look_up)(ALL(1) + x, &k, &exponent, &inverse, &logarithm);
+    inverse = VECTOR(BITS(inverse) - exponent);
+    return NAME(log_sum)(k, logarithm, madd(x, inverse, inverse - ALL(1)), x_rest * inverse);
+}
+#else
+/* By a quotient: x = 2^k m, with m from sqrt(1/2) to sqrt(2), and 2^-k. */
 INLINE void NAME(split)(vector x, vector *k, vector *m, vector *inverse) {
     bits moved = BITS(x) + (EXPONENT_OF_ONE - BITS(ALL(ROOT_OF_HALF))), exponent = moved >> FRACTION;
     *k = VECTOR(exponent | BITS(ALL(SHIFT))) - ALL(SHIFT + BIAS);
@@ -135,26 +193,45 @@ INLINE void NAME(split)(vector x, vector *k, vector *m, vector *inverse) {
 }
 
 /* log(1 + f) as a sum of two, f from sqrt(1/2) - 1 to sqrt(2) - 1: 2 artanh(s) = 2 s + s z R(z), where 2 s = f - s f. */
-INLINE void NAME(split_log)(vector f, vector *upper, vector *lower) {
+INLINE void NAME(split_log_beside_one)(vector f, vector *upper, vector *lower) {
     vector s = f / (ALL(2) + f), z = s * s, half_f = ALL(0.5) * f, half = half_f * f;
     vector series = madd(z, POLYNOMIAL(z, LOG), half);
     *upper = f - half;
     *lower = madd(s, series, ((f - *upper) - half) - madd(half_f, f, -half));
 }
 
+INLINE void NAME(split_log)(vector x, vector *k, vector *upper, vector *lower) {
+    vector m, inverse;
+    NAME(split)(x, k, &m, &inverse);
+    NAME(split_log_beside_one)(m - ALL(1), upper, lower);
+}
+
 INLINE vector NAME(log_of)(vector x) {
-    vector k, m, inverse, upper, lower;
-    NAME(split)(x, &k, &m, &inverse);
-    NAME(split_log)(m - ALL(1), &upper, &lower);
+    vector k, upper, lower;
+    NAME(split_log)(x, &k, &upper, &lower);
     return madd(k, ALL(LOG2), upper + madd(k, ALL(LOG2_REST), lower));
 }
-INLINE bits NAME(log_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(MIN_NORMAL)) & COMPARE(lt, x, ALL(INFINITY))); }
+
+INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
+    vector sum = ALL(1) + x, of_x = sum - ALL(1), lost = (ALL(1) - (sum - of_x)) + (x - of_x), k, m, inverse, upper, lower;
+    NAME(split)(sum, &k, &m, &inverse);
+    bits is_near = COMPARE(eq, k, ALL(0));
+    vector f = NAME(choose)(is_near, x, m - ALL(1));
+    vector rest = (VECTOR(BITS(lost) & ~is_near) + x_rest) * inverse;
+    NAME(split_log_beside_one)(f, &upper, &lower);
+    /* The rest by 1 / (1 + f), of which a few bits are enough. */
+    lower = madd(rest, POLYNOMIAL(f, INVERSE), madd(k, ALL(LOG2_REST), lower));
+    return madd(k, ALL(LOG2), upper + lower);
+}
+#endif
+
+/* Of a comparison with infinity the compiler makes several of integers, one by one. */
+INLINE bits NAME(log_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(MIN_NORMAL)) & COMPARE(le, x, ALL(LARGEST))); }
 
 /* In another base: k times the logarithm of 2, which is exact, and that of m times a factor. */
 INLINE vector NAME(log_in_base)(vector x, real of_2, real of_2_rest, real factor, real factor_rest) {
-    vector k, m, inverse, upper, lower;
-    NAME(split)(x, &k, &m, &inverse);
-    NAME(split_log)(m - ALL(1), &upper, &lower);
+    vector k, upper, lower;
+    NAME(split_log)(x, &k, &upper, &lower);
     vector large = k * ALL(of_2), small = upper * ALL(factor), sum = large + small;
     vector rest = madd(upper, ALL(factor), -small) + madd(upper, ALL(factor_rest), lower * ALL(factor));
     return sum + ((small - (sum - large)) + madd(k, ALL(of_2_rest), rest));
@@ -166,19 +243,6 @@ static real NAME(log2_left)(real x) { return x > 0 && x < MIN_NORMAL ? NAME(log2
 static real NAME(log10_left)(real x) {
     const real less = 54 * 0.30102999566398119521;
     return x > 0 && x < MIN_NORMAL ? NAME(log10_of)(ALL(x * (real)0x1p54))[0] - less : LIBC(log10)(x);
-}
-
-/* log(1 + x + x_rest), x above -1. */
-INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
-    vector sum = ALL(1) + x, of_x = sum - ALL(1), lost = (ALL(1) - (sum - of_x)) + (x - of_x), k, m, inverse, upper, lower;
-    NAME(split)(sum, &k, &m, &inverse);
-    bits is_near = COMPARE(eq, k, ALL(0));
-    vector f = NAME(choose)(is_near, x, m - ALL(1));
-    vector rest = (VECTOR(BITS(lost) & ~is_near) + x_rest) * inverse;
-    NAME(split_log)(f, &upper, &lower);
-    /* The rest by 1 / (1 + f), of which a few bits are enough. */
-    lower = madd(rest, POLYNOMIAL(f, INVERSE), madd(k, ALL(LOG2_REST), lower));
-    return madd(k, ALL(LOG2), upper + lower);
 }
 
 INLINE vector NAME(log1p_of)(vector x) { return NAME(with_sign_of)(NAME(log_beside_one)(x, ALL(0)), x); }
@@ -246,17 +310,14 @@ INLINE vector NAME(sin_of)(vector x) { return NAME(choose)(COMPARE(eq, x, ALL(0)
 INLINE vector NAME(cos_of)(vector x) { return NAME(sin_turned)(x, 1); }
 INLINE bits NAME(angle_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_ANGLE)); }
 
-/* sin / cos, or -cos / sin. */
+/* tan(r + lost), the slope being near 1 + r^2, or -1 by that. */
 INLINE vector NAME(tan_of)(vector x) {
-    vector r, lost, sine, sine_rest, cosine, cosine_rest;
+    vector r, lost;
     bits is_odd = -(NAME(split_angle)(x, &r, &lost) & 1);
-    NAME(split_sin)(r, lost, &sine, &sine_rest);
-    NAME(split_cos)(r, lost, &cosine, &cosine_rest);
-    NAME(carry)(&sine, &sine_rest, sine);
-    NAME(carry)(&cosine, &cosine_rest, cosine);
-    vector tangent = NAME(quotient)(NAME(choose)(is_odd, cosine, sine), NAME(choose)(is_odd, cosine_rest, sine_rest),
-                                    NAME(choose)(is_odd, sine, cosine), NAME(choose)(is_odd, sine_rest, cosine_rest));
-    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, VECTOR(BITS(tangent) ^ (is_odd & SIGN)));
+    vector z = r * r, quotient = POLYNOMIAL(z, TAN_ABOVE) / POLYNOMIAL(z, TAN_BELOW);
+    vector rest = madd(z * r, quotient, madd(z, lost, lost)), upper = r + rest, lower = (r - upper) + rest;
+    vector inverse = ALL(-1) / upper, other = madd(inverse * inverse, lower, inverse);
+    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, NAME(choose)(is_odd, other, upper));
 }
 
 /* The angle whose tangent is y / x, neither below 0, as a sum of two: that of a quotient up to sqrt(2) - 1, from 0, pi / 4 or
@@ -332,29 +393,46 @@ INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
 /* Vectors that a turn of the loop takes. */
 #define TURN 2
 #define BLOCK_NUMBERS (TURN * LANES)
+#define IS_ANY(mask) wasm_v128_any_true(wasm_v128_or(LOWER(mask), UPPER(mask)))
 
-/* Numbers that are next to each other a block at a time; all others, and the last ones, are copied to a block and back. */
-#define LOOPS(name, is_left, libc, inputs, arguments, numbers)                                                              \
-    static __attribute__((noinline)) void NAME(name##_one_by_one)(const vector (*in)[TURN], const bits *left, real *out) {       \
-        for (int i = 0; i < BLOCK_NUMBERS; i++)                                                                                  \
-            if (left[i / LANES][i % LANES]) out[i] = libc numbers;                                                               \
-    }                                                                                                                            \
-    INLINE void NAME(name##_turn)(char *const *args) {                                                                           \
-        vector in[inputs][TURN];                                                                                                 \
-        bits left[TURN], any = {0};                                                                                              \
+/* Numbers that are next to each other a block at a time; all others, and the last ones, are copied to a block and back. A block
+ * in which some are left to libc is calculated again by _mixed, so that nothing need be kept for that in all others. */
+#define LOOPS(name, is_left, libc, inputs, arguments, numbers)                                                                   \
+    INLINE bits NAME(name##_load)(char *const *args, vector (*in)[TURN]) {                                                       \
+        bits any = {0};                                                                                                          \
         _Pragma("clang loop unroll(full)")                                                                                       \
         for (int i = 0; i < TURN; i++) {                                                                                         \
             _Pragma("clang loop unroll(full)")                                                                                   \
             for (int k = 0; k < inputs; k++) in[k][i] = VECTOR(BOTH(AT(args[k], 2 * i), AT(args[k], 2 * i + 1)));                \
-            any |= left[i] = NAME(is_left) arguments;                                                                            \
+            any |= NAME(is_left) arguments;                                                                                      \
         }                                                                                                                        \
+        return any;                                                                                                              \
+    }                                                                                                                            \
+    INLINE void NAME(name##_store)(char *const *args, const vector (*in)[TURN]) {                                                \
         _Pragma("clang loop unroll(full)")                                                                                       \
         for (int i = 0; i < TURN; i++) {                                                                                         \
             vector y = NAME(name##_of) arguments;                                                                                \
             wasm_v128_store(args[inputs] + 32 * i, LOWER(y));                                                                    \
             wasm_v128_store(args[inputs] + 32 * i + 16, UPPER(y));                                                               \
         }                                                                                                                        \
-        if (wasm_v128_any_true(wasm_v128_or(LOWER(any), UPPER(any)))) NAME(name##_one_by_one)(in, left, (real *)args[inputs]);   \
+    }                                                                                                                            \
+    static __attribute__((noinline)) void NAME(name##_mixed)(char *const *args) {                                                \
+        vector in[inputs][TURN];                                                                                                 \
+        bits any = NAME(name##_load)(args, in);                                                                                  \
+        NAME(name##_store)(args, in);                                                                                            \
+        if (!IS_ANY(any)) return;                                                                                                \
+        real *out = (real *)args[inputs];                                                                                        \
+        for (int i = 0; i < TURN; i++) {                                                                                         \
+            bits left = NAME(is_left) arguments;                                                                                 \
+            for (int k = 0; k < LANES; k++)                                                                                      \
+                if (left[k]) out[i * LANES + k] = libc numbers;                                                                  \
+        }                                                                                                                        \
+    }                                                                                                                            \
+    INLINE void NAME(name##_turn)(char *const *args) {                                                                           \
+        vector in[inputs][TURN];                                                                                                 \
+        bits any = NAME(name##_load)(args, in);                                                                                  \
+        if (IS_ANY(any)) NAME(name##_mixed)(args);                                                                               \
+        else NAME(name##_store)(args, in);                                                                                       \
     }                                                                                                                            \
     static __attribute__((noinline)) void NAME(name##_few)(char *const *args, const intptr_t *steps, int n) {                    \
         real block[inputs][BLOCK_NUMBERS];                                                                                       \
@@ -362,7 +440,7 @@ INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
         for (int k = 0; k <= inputs; k++) blocks[k] = (char *)block[k % inputs];                                                 \
         for (int k = 0; k < inputs; k++)                                                                                         \
             for (int i = 0; i < BLOCK_NUMBERS; i++) block[k][i] = *(real *)(args[k] + (i < n ? i : 0) * steps[k]);               \
-        NAME(name##_turn)(blocks);                                                                                               \
+        NAME(name##_mixed)(blocks);                                                                                               \
         for (int i = 0; i < n; i++) *(real *)(args[inputs] + i * steps[inputs]) = block[0][i];                                   \
     }                                                                                                                            \
     int NAME(name)(char **args, intptr_t n, const intptr_t *steps) {                                                             \
@@ -384,7 +462,7 @@ INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
         }                                                                                                                        \
         return 1;                                                                                                                \
     }
-#define NUMBER(k) in[k][i / LANES][i % LANES]
+#define NUMBER(number) in[number][i][k]
 #define OF_ONE(name, is_left, libc) LOOPS(name, is_left, libc, 1, (in[0][i]), (NUMBER(0)))
 #define OF_TWO(name, is_left, libc) LOOPS(name, is_left, libc, 2, (in[0][i], in[1][i]), (NUMBER(0), NUMBER(1)))
 OF_ONE(exp, exp_is_left, LIBC(exp))
@@ -423,6 +501,7 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef POLYNOMIAL
 #undef TURN
 #undef BLOCK_NUMBERS
+#undef IS_ANY
 #undef LOOPS
 #undef NUMBER
 #undef OF_ONE
@@ -441,6 +520,8 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef SHIFT
 #undef LOG2
 #undef LOG2_REST
+#undef LOG2_SHORT
+#undef LOG2_SHORT_REST
 #undef INVERSE_LOG2
 #undef INVERSE_LOG2_REST
 #undef INVERSE_LOG10
@@ -451,6 +532,7 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef HALF_PI_REST
 #undef HALF_PI_LEAST
 #undef MIN_NORMAL
+#undef LARGEST
 #undef MAX_EXPONENT
 #undef MAX_SQUARED
 #undef MIN_SQUARED
