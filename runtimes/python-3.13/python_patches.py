@@ -294,6 +294,18 @@ PATCHES = [
         "                if (lasti == NULL) {\n                    goto exception_unwind;\n",
         "                if (lasti == NULL) {\n                    goto unhandled;\n",
     ),
+    # Versions of dicts, which nobody reads (PEP 699): each change of one wrote to the dict, and to a counter.
+    ("Include/internal/pycore_dict.h", "    ((INTERP)->dict_state.global_version += DICT_VERSION_INCREMENT)\n", "    ((void)(INTERP), 0)\n"),
+    (
+        "Include/internal/pycore_dict.h",
+        "    return DICT_NEXT_VERSION(interp) | (mp->ma_version_tag & DICT_WATCHER_AND_MODIFICATION_MASK);",
+        "    return 0;",
+    ),
+    ("Objects/dictobject.c", "mp->ma_version_tag = new_version;", "", 8),
+    ("Objects/dictobject.c", "self->ma_version_tag = new_version;", ""),
+    ("Python/generated_cases.c.h", "dict->ma_version_tag = new_version; // PEP 509", ""),
+    # The instructions of a function: few have as many as there was room for, and what there is room for is cleared.
+    ("Python/instruction_sequence.c", "#define INITIAL_INSTR_SEQUENCE_SIZE 100\n", "#define INITIAL_INSTR_SEQUENCE_SIZE 32\n"),
     # There are no threads, as with CPython's own build for WASI.
     (
         "Python/thread.c",

@@ -34,6 +34,7 @@
 #include "mirrors.h"
 #include "sharing.h"
 #include "threads.h"
+#include "words.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -980,6 +981,18 @@ static Reader reader_of(const unsigned char *data, size_t length, PyObject *rest
 /* Bytes of a reply up to which it lies on the stack. */
 #define SMALL_REPLY 512
 
+/* (kind, message, received, more), without a kind where there is none; takes over all references. */
+static PyObject *decoded(PyObject *kind, PyObject *message, PyObject *received, PyObject *more) {
+    PyObject *items[] = {kind, message, received, more};
+    int first = kind == NULL;
+    PyObject *all = PyTuple_New(4 - first);
+    for (int i = first; i < 4; i++) {
+        if (all) PyTuple_SET_ITEM(all, i - first, items[i]);
+        else Py_DECREF(items[i]);
+    }
+    return all;
+}
+
 /* exchange(kind, message, changes, sent, given, asked, reduce, restore, link) -> (kind, message, received, more)
  *
  * Hands a message to the other guest of the pair, waits, and returns what comes back; `kind` says which it is (bridge.py).
@@ -1015,8 +1028,8 @@ static PyObject *exchange(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (!large || host_take(large, length) == 0) {
         Reader r = reader_of(data, length, args[7], args[5], kind == KIND_REPLY ? args[3] : NULL, args[8]);
         PyObject *more, *o = decode_all(&r, &more);
-        if (o) result = Py_BuildValue("(iNON)", (int)(answered >> 32), o, r.seen, more);
-        Py_XDECREF(r.seen);
+        if (o) result = decoded(PyLong_FromLong((long)(answered >> 32)), o, r.seen, more);
+        else Py_XDECREF(r.seen);
     }
     PyMem_Free(large);
     if (!result) {
@@ -1048,9 +1061,10 @@ static PyObject *decode_bytes(PyObject *module, PyObject *const *args, Py_ssize_
         return NULL;
     }
     Reader r = reader_of((const unsigned char *)PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]), args[2], args[1], NULL, args[3]);
-    PyObject *more, *o = decode_all(&r, &more), *result = o ? Py_BuildValue("(NON)", o, r.seen, more) : NULL;
+    PyObject *more, *o = decode_all(&r, &more);
+    if (o) return decoded(NULL, o, r.seen, more);
     Py_XDECREF(r.seen);
-    return result;
+    return NULL;
 }
 
 /* printed(stream) -> bytes: what the candidate has written to its standard output (1) or error (2) since it was last
@@ -1122,6 +1136,7 @@ static PyMethodDef methods[] = {
     {"sockets_shutdown", (PyCFunction)(void (*)(void))sockets_shutdown, METH_FASTCALL},
     {"sockets_take_error", sockets_take_error, METH_O},
     {"sockets_readiness", sockets_readiness, METH_O},
+    {"has_any", (PyCFunction)(void (*)(void))has_any, METH_FASTCALL, "has_any(text, words): whether one of a tuple of words is in a text."},
     {"memory_bytes", memory_bytes, METH_NOARGS, "memory_bytes(): the size of the interpreter's memory."},
     {"set_mode", (PyCFunction)(void (*)(void))set_mode, METH_FASTCALL, "set_mode(fd, path, mode): sets the permission bits of a file; the error number."},
     {"set_owner", (PyCFunction)(void (*)(void))set_owner, METH_FASTCALL, "set_owner(fd, path, owner, follow): gives a file to a user; the error number."},

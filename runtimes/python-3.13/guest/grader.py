@@ -265,7 +265,7 @@ class Candidate:
         if looked_at := states.looked_at(text):
             self.followed = states.Followed(looked_at)
             self.watched = looked_at
-        if not any(map(text.__contains__, _LOOKED_AT)):
+        if not _proofbox.has_any(text, _LOOKED_AT):
             return
         text = _COMMENT.sub("", text)
         found = {word for word in _ALL_WORDS if word in text}

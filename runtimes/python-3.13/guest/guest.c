@@ -39,6 +39,7 @@ static void initialise_python(void) {
     int failed = PyImport_AppendInittab("_proofbox", PyInit__proofbox) < 0 || PyImport_AppendInittab("_ctypes", PyInit__ctypes) < 0;
     if (failed || numpy_modules_register() < 0) fail("inittab");
 
+    heap_own_arenas();
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);
     config.site_import = 0;
@@ -78,6 +79,8 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     if (pending_prepare() < 0) fail("cannot find the buffers of the standard streams");
     run_function = PyObject_GetAttrString(runner, "run");
     if (!run_function) fail("the runner has no `run`");
+    PyObject *written = PyObject_GetAttrString(runner, "written");
+    if (!written) fail("the runner does not say what runs write to");
     Py_DECREF(runner);
     if (sqlite_reseed_in_each_run() < 0) fail("cannot prepare SQLite");
     request = malloc(request_capacity = 65536);
@@ -85,6 +88,8 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     fflush(stdout);
     fflush(stderr);
     heap_fill_holes();
+    if (heap_move(written) < 0) fail("no memory for what runs write to");
+    heap_leave_room();
 }
 
 /* The address of `length` bytes for the request, or 0 when there is no memory for it. */

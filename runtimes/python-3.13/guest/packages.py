@@ -76,11 +76,14 @@ def installed():
     return found
 
 
+_BELOW_HOME = ".local/lib/python3.13/site-packages"
+
+
 def user_directory():
     """Returns the directory where `pip` installs (crates/shell/src/programs/pip.py)."""
     # Not by os.environ, which tells of who looks for what is not there.
-    home = os.fsdecode(os.environ._data.get(b"HOME", b"/home/user"))
-    return os.path.join(home, ".local/lib/python3.13/site-packages")
+    home = os.environ._data.get(b"HOME")
+    return f"/home/user/{_BELOW_HOME}" if home is None else os.path.join(os.fsdecode(home), _BELOW_HOME)
 
 
 def look_again():

@@ -20,6 +20,7 @@ import builtins
 import gc
 import linecache
 import logging
+import os
 import re
 import sys
 import types
@@ -78,7 +79,16 @@ def prepare():
     _proofbox.immortalise(gc.get_objects())
     _proofbox.set_interned_aside()
     gc.freeze()
+    written.extend(vars(sys.modules[name]) for name in WRITTEN_MODULES)
+    written.extend((sys.modules, sys.argv, sys.path, os.environ._data, *session.written))
 
+
+# Modules that every run, or every session, sets something in, and what else they write to.
+WRITTEN_MODULES = (
+    "sys", "builtins", "logging", "getpass",
+    "_proofbox_environment", "_proofbox_report", "_proofbox_session", "_proofbox_display", "_proofbox_tracebacks",
+)  # fmt: skip
+written = []
 
 # Modules whose functions run in every run.
 HOT_MODULES = ("_proofbox", "os", "linecache", "codecs", "posixpath", "genericpath")
@@ -145,7 +155,7 @@ def warm_up(main):
     """Runs what every run runs until the interpreter has specialised it (PEP 659): bytecode that still adapts writes to
     itself, and so to the image."""
     clean = dict(main)
-    for round in range(24):
+    for round in range(32):
         for wanted in WARM_UP_TESTS:
             code = WARM_UP + ("1 / 0\n" if wanted is None and round % 2 else "")
             run({"code": code.encode(), "args": [], "env": {}, "result": None, "tests": wanted, "seed": None, "role": None, "module": None})
@@ -157,8 +167,8 @@ def warm_up(main):
         session.rehearse(run)
         main.clear()
         main.update(clean)
+        environment._started = False
     linecache.clearcache()
-    environment._started = False
     # The library registers again what it needs (weakref.finalize), or has nothing to end (multiprocessing); logging is
     # seen to by _finish.
     atexit._clear()

@@ -44,16 +44,18 @@ main = None  # the namespace; None before the first cell
 shell = None  # what get_ipython() gives
 history, results = [""], {}
 loop = None
+_home = None  # the directory where cells begin
 _futures = 0
 _lasts = ["", "", ""]  # what `_`, `__` and `___` were made
 _inputs = ["", "", ""]
 _borrowed = []  # variables of this cell alone, with what they were before
+written = (history, _lasts, _inputs)
 _notebook_modules = {}
 
 
 def prepare():
     """Once, when the image is made: the loop is there, and what a first cell would import."""
-    global loop
+    global loop, _home
     known = set(sys.modules)
     import _proofbox_kernel  # noqa: F401
     import _proofbox_magics  # noqa: F401
@@ -64,6 +66,7 @@ def prepare():
     for name in [name for name in sys.modules if name not in known and name.partition(".")[0] == "IPython"]:
         _notebook_modules[name] = sys.modules.pop(name)
     loop = asyncio.new_event_loop()
+    _home = pathlib.Path.cwd()
 
 
 def cell(request):
@@ -132,9 +135,11 @@ def _begin(request):
     namespace["__doc__"] = "Automatically created module for IPython interactive environment"
     shell.began = frozenset(namespace)
     main = namespace
+    folder = _home
     if request["cwd"] is not None:
         os.chdir(request["cwd"])
-    namespace["_dh"] = [pathlib.Path.cwd()]
+        folder = pathlib.Path.cwd()
+    namespace["_dh"] = [folder]
 
 
 def _input(prompt="", /):

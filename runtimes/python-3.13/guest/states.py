@@ -9,6 +9,7 @@ import re
 import sys
 import zlib
 
+import _proofbox
 import _proofbox_proxies as proxies
 import _proofbox_side as side
 
@@ -296,7 +297,7 @@ _ASSIGNED = re.compile(r"\b(sys\.(?:std(?:out|err|in)|argv))\s*=(?!=)")
 
 def looked_at(text):
     """Returns the names of the states that a text of tests looks at."""
-    if not any(map(text.__contains__, _HINTS)):
+    if not _proofbox.has_any(text, _HINTS):
         return []
     found = {state: None for word, state in _WORDS.items() if word in text}
     # Tests that set these themselves mean theirs.
