@@ -105,7 +105,7 @@ async fn memory_that_is_used_up_ends_a_program() {
         "x = []\nwhile True:\n    try:\n        while True: x.append(bytes(1000))\n    except MemoryError: pass";
     for code in [grow, objects, double, regardless] {
         let answer = under(
-            json!({"memory_bytes": limit, "fuel": 5_000_000_000u64}),
+            json!({"memory_bytes": limit, "fuel": 20_000_000_000u64}),
             &format!("print('before', flush=True)\n{code}"),
         )
         .await;

@@ -70,7 +70,9 @@ void heap_fill_holes(void) {
 void heap_leave_room(void) {
     /* In pages of WebAssembly, of which libc takes powers of two with what it notes beside them. */
     static const unsigned char pages[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 8, 16};
-    void *blocks[sizeof pages], *arenas[8];
+    /* Else the compiler leaves out what is only allocated and freed. */
+    void *volatile blocks[sizeof pages];
+    void *arenas[8];
     for (size_t i = 0; i < sizeof pages; i++) blocks[i] = malloc(((size_t)pages[i] << 16) - 64);
     for (size_t i = 0; i < sizeof pages; i++) free(blocks[i]);
     for (size_t i = 0; i < sizeof arenas / sizeof *arenas; i++) arenas[i] = arena_alloc(NULL, ARENA_BYTES);
