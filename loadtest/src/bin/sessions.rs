@@ -28,6 +28,9 @@ struct Cli {
     rounds: usize,
 }
 
+/// Interpreters of sessions that live at once.
+const SLOTS: u32 = 128;
+
 /// Code that a small session has run.
 const SMALL: &str = "import json\nx = {'a': [1, 2, 3]}\ndef f(n):\n    return n + 1\nf(2), json.dumps(x)";
 
@@ -38,7 +41,7 @@ fn main() -> anyhow::Result<()> {
     let config = Config::new(cli.runtime, SandboxSettings::default(), ServerSettings::default(), None)?;
     let image = Image::ready(&config.image)?;
     println!("image {}", image.image_hash);
-    let pool = InterpreterPool::new(&[image.pool_files()], None, 64, 64, 1 << 30)
+    let pool = InterpreterPool::new(&[image.pool_files()], None, 64, SLOTS, 1 << 30)
         .map_err(|error| anyhow::anyhow!("{error:#}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -64,6 +67,27 @@ async fn call(session: &Session, source: &str) -> anyhow::Result<()> {
     let called = session.call(DEFAULT_CONTEXT, &cell, &CellLimits::from(&limits()), None, &gone).await?;
     ensure!(called.raised.is_none() && !called.lost, "{source}: {:?}", called.raised);
     Ok(())
+}
+
+/// Times forks, none of which finds an interpreter that another session has left: all of them stay. They are as many as there is
+/// room for, and `rounds` at most.
+async fn forks_that_stay(
+    pool: &Arc<InterpreterPool>,
+    command_runner: &Arc<dyn CommandRunner>,
+    rounds: usize,
+) -> anyhow::Result<Vec<Duration>> {
+    let opening = Opening { limits: limits(), env: Vec::new(), files: Vec::new(), image: None };
+    let session = Session::open(Arc::clone(pool), Arc::clone(command_runner), opening)?;
+    call(&session, SMALL).await?;
+    // Those that wait are taken first.
+    let (waiting, room) = (pool.altered_bytes_of_idle().1, SLOTS as usize - 1);
+    let (mut forks, mut times) = (Vec::new(), Vec::new());
+    while forks.len() < room.min(waiting + rounds) {
+        let began = Instant::now();
+        forks.push(session.fork(Arc::clone(command_runner)).await?);
+        times.push(began.elapsed());
+    }
+    Ok(times.split_off(waiting))
 }
 
 async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<()> {
@@ -104,6 +128,7 @@ async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<
         call(&restored, "f(3), x['a']").await?;
         noted(began);
     }
+    times.push(("fork, where none ended", forks_that_stay(pool, &command_runner, rounds).await?));
     for (what, mut times) in times {
         times.sort_unstable();
         let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
