@@ -23,7 +23,7 @@ const UP_TO: u64 = 105;
 const EVICTED_AT_ONCE: usize = 4;
 /// Sessions that are moved to disk where a worker has no slot for one more interpreter.
 const EVICTED_FOR_SLOTS: usize = 8;
-/// Attempts at what takes a slot: others may be faster to take one that was made free.
+/// Attempts at what takes a slot, as long as some are made free: others may be faster to take them.
 const ATTEMPTS_AT_SLOT: usize = 4;
 
 /// Resource that there is too little of.
@@ -38,6 +38,17 @@ pub(super) enum Need {
         /// Whether a session of who holds most may be closed where none can go to disk.
         may_close: bool,
     },
+}
+
+/// Way in which room was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// None was.
+    None,
+    /// Sessions were moved to disk.
+    Moved,
+    /// A session was closed.
+    Closed,
 }
 
 /// Outcome of an attempt to move a session to disk.
@@ -70,45 +81,45 @@ impl SessionManager {
         }
     }
 
-    /// Asks workers for what takes a slot. Where there is none, sessions are moved to disk and it is asked again, several
-    /// times: between the two, others' requests may take the room. At most one session of others is closed for it.
+    /// Asks workers for what takes a slot. Where there is none, sessions are moved to disk and it is asked again; several
+    /// times, while that makes slots free, since others' requests may take them. At most one session is closed for it.
     pub(super) async fn with_slot<T, F>(&self, owner: Option<KeyId>, ask: impl Fn() -> F) -> Result<T, SessionCallError>
     where
         F: Future<Output = Result<T, SessionCallError>>,
     {
-        let mut attempt = 1;
-        loop {
+        let mut may_close = true;
+        for _ in 1..ATTEMPTS_AT_SLOT {
             match ask().await {
-                Err(SessionCallError::Refused(RequestError::NoRoom(_))) if attempt < ATTEMPTS_AT_SLOT => {
-                    self.make_room_apart(Need::Slot { owner, may_close: attempt == 1 }).await;
-                    attempt += 1;
-                }
+                Err(SessionCallError::Refused(RequestError::NoRoom(_))) => {}
                 answer => return answer,
             }
+            match self.make_room_apart(Need::Slot { owner, may_close }).await {
+                Room::None => break,
+                Room::Moved => {}
+                Room::Closed => may_close = false,
+            }
         }
+        ask().await
     }
 
     /// Makes room, and goes on with that when the client who needs it goes away.
-    async fn make_room_apart(&self, need: Need) {
-        let made = self.spawn_uncancellable(move |manager| async move {
-            manager.make_room(need).await;
-            Ok(())
-        });
+    async fn make_room_apart(&self, need: Need) -> Room {
+        let made = self.spawn_uncancellable(move |manager| async move { Ok(manager.make_room(need).await) });
         // Whether there is room now, the next attempt will tell.
-        let _ = made.await;
+        made.await.unwrap_or(Room::None)
     }
 
     /// Moves the sessions that were used least recently to disk, until those in workers fit the budget; at least a few,
     /// where a slot is missing. Closes some where that is not enough.
-    pub(super) async fn make_room(&self, need: Need) {
+    pub(super) async fn make_room(&self, need: Need) -> Room {
         if self.store.is_none() {
-            return;
+            return Room::None;
         }
         let _alone = self.table.making_room.lock().await;
         let live_bytes = || self.table.live_bytes.load(Ordering::Relaxed);
         let budget = self.table.memory_bytes;
         let mut wanted = match need {
-            Need::Memory if live_bytes() <= budget => return,
+            Need::Memory if live_bytes() <= budget => return Room::None,
             Need::Memory => 0,
             Need::Slot { .. } => EVICTED_FOR_SLOTS,
         };
@@ -117,7 +128,7 @@ impl SessionManager {
             Need::Slot { .. } => has_interpreter,
         };
         let mut candidates = self.least_recently_used(weigh).into_iter();
-        let (mut has_freed, mut stuck, mut full) = (false, Vec::new(), HashSet::new());
+        let (mut room, mut stuck, mut full) = (Room::None, Vec::new(), HashSet::new());
         while wanted > 0 || live_bytes() > budget / 100 * DOWN_TO {
             let mut some = Vec::with_capacity(EVICTED_AT_ONCE);
             while some.len() < EVICTED_AT_ONCE
@@ -134,14 +145,13 @@ impl SessionManager {
                 break;
             }
             let some = some.into_iter().map(|session| async move {
-                let weight = weigh(&session);
                 let eviction = self.try_to_evict(&session).await;
-                (session, weight, eviction)
+                (session, eviction)
             });
-            for (session, weight, eviction) in join_all(some).await {
+            for (session, eviction) in join_all(some).await {
                 match eviction {
                     Eviction::Done => {
-                        has_freed |= weight > 0;
+                        room = Room::Moved;
                         wanted = wanted.saturating_sub(1);
                     }
                     Eviction::NoRoom => {
@@ -157,31 +167,35 @@ impl SessionManager {
                 while live_bytes() > budget
                     && let Some(session) = self.take_of_largest(&mut stuck, weigh, None)
                 {
-                    self.close_for_room(&session).await;
+                    if self.close_for_room(&session).await {
+                        room = Room::Closed;
+                    }
                 }
             }
             // One is enough for who needs it. Who holds most loses none for one more of its own: it is refused.
-            Need::Slot { owner, may_close: true } if !has_freed => {
+            Need::Slot { owner, may_close: true } if room == Room::None => {
                 while let Some(session) = self.take_of_largest(&mut stuck, weigh, Some(owner)) {
                     if self.close_for_room(&session).await {
+                        room = Room::Closed;
                         break;
                     }
                 }
             }
             Need::Slot { .. } => {}
         }
+        room
     }
 
-    /// Sessions in workers, those first that weigh anything, and of these the one that was not used for longest.
+    /// Sessions that weigh anything, first the one that was not used for longest.
     fn least_recently_used(&self, weigh: fn(&Session) -> u64) -> Vec<Arc<Session>> {
         let mut live: Vec<_> = self
             .table
             .all()
             .values()
-            .filter(|session| live_bytes_of(session) > 0)
-            .map(|session| ((weigh(session) == 0, session.times().last_used), Arc::clone(session)))
+            .filter(|session| weigh(session) > 0)
+            .map(|session| (session.times().last_used, Arc::clone(session)))
             .collect();
-        live.sort_by_key(|(order, _)| *order);
+        live.sort_by_key(|(last_used, _)| *last_used);
         live.into_iter().map(|(_, session)| session).collect()
     }
 

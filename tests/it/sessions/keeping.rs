@@ -137,6 +137,37 @@ async fn sessions_beyond_the_slots_wait_on_disk() {
     assert_eq!(status, 201, "{answer}");
 }
 
+/// What can't be served moves nobody to disk whose place would not help, nor anybody twice.
+#[tokio::test]
+async fn a_call_without_a_slot_moves_only_sessions_that_hold_one() {
+    let data = tempfile::tempdir().expect("a directory");
+    let server =
+        Server::start(&["--workers", "1", "--session-slots", "3", "--data-dir", data.path().to_str().expect("UTF-8")]);
+    let mut sessions = Vec::new();
+    for _ in 0..20 {
+        sessions.push(Session::open_on(&server, json!({})).await);
+    }
+    let moved = async || server.metric("proofbox_sessions_evicted_total").await;
+    // Two that have a slot each and rest: both go, and that is not enough for four.
+    for session in &sessions[..2] {
+        session.call("x = 1").await;
+    }
+    let (status, answer) = sessions[0].post("/fork", json!({"count": 4})).await;
+    assert_eq!(status, 429, "{answer}");
+    assert!(moved().await <= 2.0, "{}", moved().await);
+    let before = moved().await;
+    // All slots are in use.
+    let busy = async |session: &Session| session.call("import time\ntime.sleep(5)").await;
+    let refused = async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let answer = sessions[10].try_call(json!({"code": "1"})).await;
+        (answer.0, moved().await)
+    };
+    let (_, _, _, (status, after)) = tokio::join!(busy(&sessions[3]), busy(&sessions[4]), busy(&sessions[5]), refused);
+    assert_eq!(status, 429);
+    assert!(after <= before + 1.0, "{before}, then {after}");
+}
+
 #[tokio::test]
 async fn ended_sessions_give_everything_back() {
     let data = tempfile::tempdir().expect("a directory");
