@@ -2,11 +2,11 @@
 //! on it gives back what lies below.
 
 use futures_util::FutureExt;
-use wasmtime::{Func, Store, TypedFunc};
+use wasmtime::{Func, Store};
 
 use super::engine::WASM_STACK;
-use super::pagemap::PAGE;
-use super::state::HostState;
+use super::pagemap::{self, PAGE};
+use super::state::{HostState, StackRelease};
 
 /// Number of pages of a stack that may stay in memory between two runs, or two calls that follow each other.
 pub(crate) const KEPT_PAGES: usize = 24;
@@ -14,13 +14,13 @@ pub(crate) const KEPT_PAGES: usize = 24;
 /// Distance within which two addresses are taken for ones of the same stack, if no more than a few calls lie between them.
 const SAME_STACK: usize = 64 << 10;
 
-/// Host function that is called as the guest's code is. It takes an address of the caller's stack, and the number of pages
-/// that are kept; it returns 1 if it has given back all others of its own stack.
-pub(crate) type Release = TypedFunc<(u64, u32), u32>;
-
 /// Gives back what the stack of a guest holds that runs no code now, but for `kept_pages` pages at its upper end, of which
 /// there must be one. Returns whether the kernel has taken it.
 pub(crate) fn release(store: &mut Store<HostState>, kept_pages: usize) -> bool {
+    // Of larger pages the kernel would take the one with the frames of who asks.
+    if !pagemap::has_small_pages() {
+        return false;
+    }
     let release = match &store.data().release_stack {
         Some(release) => release.clone(),
         None => {
@@ -28,7 +28,7 @@ pub(crate) fn release(store: &mut Store<HostState>, kept_pages: usize) -> bool {
                 u32::from(release_below(callers as usize, kept as usize))
             });
             let Ok(release) = function.typed(&mut *store) else { return false };
-            store.data_mut().release_stack = Some(Release::clone(&release));
+            store.data_mut().release_stack = Some(StackRelease::clone(&release));
             release
         }
     };
@@ -48,7 +48,7 @@ fn release_below(callers: usize, kept_pages: usize) -> bool {
         return false;
     };
     let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
-    // SAFETY: these are pages of the stack on which this very code runs, and lie below its frame by a page at least, so that
+    // SAFETY: these are pages of the kernel, of the stack on which this very code runs. They lie below its frame by one, so that
     // no frame is in them, nor will be of what is called here: nothing reads what is there now. They stay mapped
     // (`tests::a_stack_is_given_back_below_who_asks`).
     unsafe { libc::madvise(std::ptr::without_provenance_mut(start), end - start, libc::MADV_DONTNEED) == 0 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Caller, Memory};
+use wasmtime::{Caller, Memory, TypedFunc};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::p1::WasiP1Ctx;
 
@@ -13,7 +13,6 @@ use super::fuel_meter::FuelMeter;
 use super::grading::channel::Endpoint;
 use super::host_work::HostWork;
 use super::limiter::MemoryLimiter;
-use super::native_stack;
 use super::page_reset::KeptPages;
 use super::report::Reporter;
 use super::scheduler::Stopwatch;
@@ -28,12 +27,16 @@ use proofbox_vfs::{Attempts, Descriptors, Errno, Output, Stdio};
 /// either.
 const FLOOD_FACTOR: u64 = 64;
 
+/// Host function that is called as a guest's code is. It takes an address of the caller's stack and the number of pages that are
+/// kept, and returns 1 if it has given back all others of the stack that it is called on (`native_stack`).
+pub(crate) type StackRelease = TypedFunc<(u64, u32), u32>;
+
 /// The host's side of one guest.
 pub(crate) struct HostState {
     pub(super) wasi: WasiP1Ctx,
     pub(super) memory: Option<Memory>,
     /// Function of the store that gives back its stack, once it has been asked for.
-    pub(super) release_stack: Option<native_stack::Release>,
+    pub(super) release_stack: Option<StackRelease>,
     /// Own pages of the memory since its last reset, in an interpreter that had one.
     pub(super) kept_pages: Option<KeptPages>,
     pub(super) limiter: MemoryLimiter,
