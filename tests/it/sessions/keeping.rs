@@ -158,8 +158,10 @@ async fn a_call_without_a_slot_moves_only_sessions_that_hold_one() {
     let before = moved().await;
     // All slots are in use.
     let busy = async |session: &Session| session.call("import time\ntime.sleep(5)").await;
+    let interpreters = async || server.metric("proofbox_instances_live").await;
+    let at_rest = interpreters().await;
     let refused = async {
-        tokio::time::sleep(Duration::from_millis(1500)).await;
+        eventually_async("three run", async || (interpreters().await >= at_rest + 3.0).then_some(())).await;
         let answer = sessions[10].try_call(json!({"code": "1"})).await;
         (answer.0, moved().await)
     };
