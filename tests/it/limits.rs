@@ -97,7 +97,7 @@ async fn memory_beyond_the_limit_is_an_error_that_python_can_catch() {
 
 #[tokio::test]
 async fn memory_that_is_used_up_ends_a_program() {
-    let limit = 200 << 20;
+    let limit = 150 << 20;
     let grow = "x = []\nwhile True: x.append(bytes(100_000))";
     let objects = "x = []\nwhile True: x.append([])";
     let double = "x = 'a'\nwhile True: x += x";
@@ -105,7 +105,7 @@ async fn memory_that_is_used_up_ends_a_program() {
         "x = []\nwhile True:\n    try:\n        while True: x.append(bytes(1000))\n    except MemoryError: pass";
     for code in [grow, objects, double, regardless] {
         let answer = under(
-            json!({"memory_bytes": limit, "fuel": 20_000_000_000u64}),
+            json!({"memory_bytes": limit, "fuel": 5_000_000_000u64}),
             &format!("print('before', flush=True)\n{code}"),
         )
         .await;

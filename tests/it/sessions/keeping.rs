@@ -137,7 +137,7 @@ async fn sessions_beyond_the_slots_wait_on_disk() {
     assert_eq!(status, 201, "{answer}");
 }
 
-/// What can't be served moves nobody to disk whose place would not help, nor anybody twice.
+/// A request that can't be served moves no session to disk whose place would not help.
 #[tokio::test]
 async fn a_call_without_a_slot_moves_only_sessions_that_hold_one() {
     let data = tempfile::tempdir().expect("a directory");
@@ -312,7 +312,7 @@ async fn the_stack_of_a_call_is_given_back() {
     assert_eq!(session.value("x").await, 7);
 }
 
-/// Nor does that of its native code stay, which is counted nowhere.
+/// The stack of native code is counted nowhere.
 #[tokio::test]
 async fn the_native_stack_of_a_call_is_given_back() {
     let server = Server::start(&["--workers", "1"]);
