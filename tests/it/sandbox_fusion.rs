@@ -81,6 +81,8 @@ async fn a_client_that_stops_waiting_and_asks_again_keeps_its_place() {
     let send = || http().post(format!("{}/sandbox-fusion/run_code", server.url)).json(&request).send();
     let hasty = async { send().await.expect("the server answers").text().await };
     assert!(tokio::time::timeout(Duration::from_secs(4), hasty).await.is_err());
+    let ended = "proofbox_http_request_seconds_count{route=\"/sandbox-fusion/run_code\"}";
+    eventually_async("the server has noticed", async || (server.metric(ended).await == 1.0).then_some(())).await;
     let began = Instant::now();
     let answer: serde_json::Value = send().await.expect("the server answers").json().await.expect("JSON");
     let waited = began.elapsed().as_secs_f64();
