@@ -14,6 +14,9 @@ pub enum RunError {
         /// Hash of the image.
         hash: String,
     },
+    /// All slots for persistent interpreters are taken.
+    #[error("all slots are taken")]
+    NoSlot,
     /// Failure reported by wasmtime.
     #[error("{what}: {reason}")]
     Engine {

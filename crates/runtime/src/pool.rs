@@ -269,8 +269,7 @@ impl InterpreterPool {
     /// # Errors
     /// Returns an error when there is none.
     pub(super) fn acquire_session_slot(&self) -> Result<OwnedSemaphorePermit, RunError> {
-        let none = |_| RunError::Engine { what: "keeping an interpreter", reason: "all slots are taken".to_owned() };
-        Arc::clone(&self.session_slots).try_acquire_owned().map_err(none)
+        Arc::clone(&self.session_slots).try_acquire_owned().map_err(|_| RunError::NoSlot)
     }
 
     /// A fresh interpreter with the host's side of it, and fuel to start with.

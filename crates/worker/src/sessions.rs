@@ -14,8 +14,8 @@ use super::admission::WorkerAdmission;
 use super::commands::{Commands, CommandsOwner, SessionCommands};
 use super::protocol::{CommandSource, RunId};
 use super::rpc::{Events, JobsAtSave, RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
-use proofbox_runtime::InterpreterPool;
 use proofbox_runtime::session::{CommandRunner as _, Noticed, Session, SessionError, Sink, file_refused};
+use proofbox_runtime::{InterpreterPool, RunError};
 use proofbox_types::session::Change;
 use proofbox_vfs::WatchDepth;
 
@@ -248,9 +248,10 @@ impl From<SessionError> for RequestError {
         match error {
             SessionError::NoContext(number) => Self::NoContext(number),
             SessionError::TooMany(what) => Self::TooMany(what),
-            SessionError::Files(error) => Self::File(file_refused(&error)),
+            SessionError::Files(error) | SessionError::Run(RunError::Files(error)) => Self::File(file_refused(&error)),
             SessionError::Checkpoint(error) => Self::Checkpoint(error.to_string()),
-            SessionError::Run(error) => Self::NoRoom(error.to_string()),
+            SessionError::Run(error @ RunError::NoSlot) => Self::NoRoom(error.to_string()),
+            SessionError::Run(error) => Self::Failed(error.to_string()),
             SessionError::Cancelled => Self::Cancelled,
         }
     }
@@ -260,6 +261,14 @@ impl From<SessionError> for RequestError {
 mod tests {
     use super::*;
     use proofbox_types::session::ChangeKind;
+
+    #[test]
+    fn only_a_missing_slot_is_a_matter_of_room() {
+        let refused = |error| RequestError::from(SessionError::Run(error));
+        assert!(matches!(refused(RunError::NoSlot), RequestError::NoRoom(_)));
+        let engine = RunError::Engine { what: "making an interpreter", reason: "a broken image".to_owned() };
+        assert!(matches!(refused(engine), RequestError::Failed(_)));
+    }
 
     #[test]
     fn changes_are_told_in_pieces_that_are_bounded() {
