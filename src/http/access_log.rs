@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body::{Frame, SizeHint};
+use tokio::runtime::Handle;
 
 use super::AppState;
 use crate::metrics::Metrics;
@@ -35,17 +36,17 @@ pub(super) async fn observe(State(shared): State<AppState>, request: Request, ne
         tracestate: text("tracestate"),
         trace: if is_probe(route) { Visibility::Hidden } else { Visibility::Shown },
     });
-    let mut served = Served { request: served, metrics: Arc::clone(&shared.service.metrics) };
-    let response = served.request.serve(next.run(request)).await;
-    served.request.answered(response.status().as_u16());
+    let mut served = Served { request: Some(served), metrics: Arc::clone(&shared.service.metrics) };
+    let response = served.request().serve(next.run(request)).await;
+    served.request().answered(response.status().as_u16());
     shared.service.metrics.requests.with_label_values(&[route, response.status().as_str()]).inc();
 
     let (mut head, body) = response.into_parts();
     // Visible ASCII, as it was made or checked.
-    if let Ok(id) = HeaderValue::from_str(served.request.id().as_str()) {
+    if let Ok(id) = HeaderValue::from_str(served.request().id().as_str()) {
         head.headers.insert(REQUEST_ID, id);
     }
-    if let Some(trace) = served.request.traceresponse().and_then(|trace| HeaderValue::try_from(trace).ok()) {
+    if let Some(trace) = served.request().traceresponse().and_then(|trace| HeaderValue::try_from(trace).ok()) {
         head.headers.insert(TRACERESPONSE, trace);
     }
     Response::from_parts(head, Body::new(Observed { body, served }))
@@ -91,14 +92,26 @@ fn protocol(version: Version) -> &'static str {
 
 /// A request, counted when it ends.
 struct Served {
-    request: telemetry::Request,
+    /// None once it has ended.
+    request: Option<telemetry::Request>,
     metrics: Arc<Metrics>,
+}
+
+impl Served {
+    fn request(&mut self) -> &mut telemetry::Request {
+        self.request.as_mut().expect("it has not ended")
+    }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let seconds = &self.metrics.request_seconds;
-        seconds.with_label_values(&[self.request.route()]).observe(self.request.seconds());
+        let Some(mut request) = self.request.take() else { return };
+        let seconds = request.end();
+        self.metrics.request_seconds.with_label_values(&[request.route()]).observe(seconds);
+        // The end of an answer is written once this has returned: nobody waits for its line in the log.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { drop(request) });
+        }
     }
 }
 
@@ -117,9 +130,9 @@ impl HttpBody for Observed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let Self { body, served } = &mut *self;
-        let polled = served.request.piece(|| Pin::new(body).poll_frame(context));
+        let polled = served.request().piece(|| Pin::new(body).poll_frame(context));
         if let Poll::Ready(Some(Ok(frame))) = &polled {
-            served.request.sent(frame.data_ref().map_or(0, Bytes::len));
+            served.request().sent(frame.data_ref().map_or(0, Bytes::len));
         }
         polled
     }

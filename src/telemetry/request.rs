@@ -176,6 +176,8 @@ pub struct Request {
     lines: tracing::Span,
     status: Option<u16>,
     bytes: u64,
+    /// Seconds that it took, once it has ended.
+    duration: Option<f64>,
 }
 
 impl Telemetry {
@@ -199,6 +201,7 @@ impl Telemetry {
             lines,
             status: None,
             bytes: 0,
+            duration: None,
         }
     }
 }
@@ -261,31 +264,24 @@ impl Request {
         &self.route
     }
 
-    /// Seconds since it came.
-    pub fn seconds(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+    /// It has ended: how many seconds it took, and its span is closed. Its line is still to be written, by dropping it.
+    pub fn end(&mut self) -> f64 {
+        if let Some(seconds) = self.duration {
+            return seconds;
+        }
+        let seconds = self.began.elapsed().as_secs_f64();
+        self.duration = Some(seconds);
+        self.end_span();
+        seconds
     }
-}
 
-impl Drop for Request {
-    fn drop(&mut self) {
+    fn end_span(&self) {
         let status = self.status.unwrap_or(CLIENT_GONE);
-        let key = self.scope.shared.key.get();
-        let _line = self.lines.enter();
-        tracing::info!(
-            target: "proofbox::access",
-            method = self.method,
-            route = self.route,
-            status,
-            duration_seconds = self.seconds(),
-            bytes = self.bytes,
-            key,
-        );
         let (Some(trace), Some(context)) = (&self.scope.shared.trace, &self.scope.parent) else { return };
         let span = context.span();
         span.set_attribute(KeyValue::new("http.response.status_code", i64::from(status)));
         span.set_attribute(KeyValue::new("http.response.body.size", i64::try_from(self.bytes).unwrap_or(i64::MAX)));
-        if let Some(key) = key {
+        if let Some(key) = self.scope.shared.key.get() {
             span.set_attribute(KeyValue::new("proofbox.key.name", key.clone()));
         }
         for (name, left) in
@@ -300,5 +296,21 @@ impl Drop for Request {
             span.set_status(Status::error(""));
         }
         span.end();
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let seconds = self.end();
+        let _line = self.lines.enter();
+        tracing::info!(
+            target: "proofbox::access",
+            method = self.method,
+            route = self.route,
+            status = self.status.unwrap_or(CLIENT_GONE),
+            duration_seconds = seconds,
+            bytes = self.bytes,
+            key = self.scope.shared.key.get(),
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The interpreters of a worker that wait for the next run or session (`reuse`), and the kinds of runs that they wait for.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wasmtime::{Instance, Store};
@@ -32,7 +33,7 @@ pub(super) const MAX_IDLE: u32 = 16;
 /// Number of them that wait for a session: many sessions end at once where they expire, and runs come all the time.
 const MAX_IDLE_OF_SESSIONS: usize = 8;
 
-/// Interpreters that wait, the last used one last.
+/// Interpreters that wait, the one that was used or reset last at the end.
 pub(super) struct IdleInterpreters<M>(Mutex<Vec<Idle<M>>>);
 
 /// Interpreter that waits.
@@ -45,6 +46,23 @@ pub(super) struct Idle<M> {
     pub store: Store<HostState>,
     /// The instance.
     pub instance: Instance,
+    /// What its memory is.
+    pub memory: IdleMemory,
+}
+
+impl<M> Idle<M> {
+    /// Returns whether its memory is to be reset.
+    pub(super) fn is_used(&self) -> bool {
+        matches!(self.memory, IdleMemory::Used(_))
+    }
+}
+
+/// Memory of an interpreter that waits.
+pub(super) enum IdleMemory {
+    /// Equal to the image's.
+    Reset,
+    /// As its last run has left it, with the pages that are its own where they are known.
+    Used(Option<Vec<Range<usize>>>),
 }
 
 impl<M> Default for IdleInterpreters<M> {
@@ -54,15 +72,22 @@ impl<M> Default for IdleInterpreters<M> {
 }
 
 impl<M> IdleInterpreters<M> {
-    /// Waiting interpreters, the last used one last.
+    /// Waiting interpreters, the one that was used or reset last at the end.
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<Idle<M>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the last used one of an image that had a run of the same kind: its hot pages are those.
+    /// Takes the last one of an image that had a run of the same kind: its hot pages are those.
     pub(super) fn take(&self, module: &Arc<M>, kind: RunKind) -> Option<Idle<M>> {
         let mut all = self.all();
         let found = all.iter().rposition(|idle| Arc::ptr_eq(&idle.module, module) && idle.kind == kind);
+        found.map(|index| all.remove(index))
+    }
+
+    /// Takes the one that has waited longest of those that are not reset yet.
+    pub(super) fn take_used(&self) -> Option<Idle<M>> {
+        let mut all = self.all();
+        let found = all.iter().position(Idle::is_used);
         found.map(|index| all.remove(index))
     }
 

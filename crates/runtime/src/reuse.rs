@@ -5,7 +5,8 @@
 //! ([`page_reset`](super::page_reset)), its stack pointer is what it was, and it gets a new host state. There is nothing else
 //! of it: the image has one memory, its only globals that change are the stack pointer and the counter of fuel, and nothing
 //! of it changes the table or drops a segment (`proofbox_metering::check_resettable`). Whoever has it next can't tell it from
-//! a new one.
+//! a new one. Its memory is reset once the run's answer is on its way ([`InterpreterPool::reset_used`]), and at the latest
+//! when it is taken again.
 //!
 //! wasmtime keeps the stack on which its code runs, too, of which that can see nothing. What a run has needed of it beyond
 //! what every run needs is given back ([`native_stack`]).
@@ -21,7 +22,7 @@ use super::fuel;
 use super::fuel_meter::FuelMeter;
 use super::grading::channel::Dismissed;
 use super::guest::RUNNER_FAILED;
-use super::idle::{Idle, RunKind};
+use super::idle::{Idle, IdleMemory, RunKind};
 use super::native_stack;
 use super::page_reset::KeptPages;
 use super::pool::{InterpreterPool, LoadedModule};
@@ -39,7 +40,7 @@ impl InterpreterPool {
         mut state: HostState,
         fuel: u64,
     ) -> Result<(Store<HostState>, Instance), RunError> {
-        let (Some(idle), Some(pristine)) = (self.idle().take(module, kind), module.known_pristine()) else {
+        let (Some(idle), Some(pristine)) = (self.take_idle(module, kind), module.known_pristine()) else {
             return self.instantiate(module, state, fuel).await;
         };
         let Idle { mut store, instance, .. } = idle;
@@ -66,30 +67,52 @@ impl InterpreterPool {
         returned: Option<&wasmtime::Result<i32>>,
     ) -> HostState {
         let own = store.data_mut().kept_pages.take().and_then(KeptPages::still_all);
-        let can_be_kept = module.can_reset(&store, kind)
-            && returned.is_some_and(is_orderly)
-            && (own.is_some() || native_stack::release(&mut store, native_stack::KEPT_PAGES));
-        let kept_pages = if can_be_kept { module.reset(&mut store, kind, own) } else { None };
-        if kept_pages.is_none() {
+        if !(module.can_reset(&store, kind) && returned.is_some_and(is_orderly)) {
             module.forget(&store, kind);
             return store.into_data();
         }
         let HostState { memory, ref mut release_stack, .. } = *store.data_mut();
         let release_stack = release_stack.take();
-        let waits = HostState { memory, release_stack, kept_pages, ..self.nobodys_state() };
+        let waits = HostState { memory, release_stack, ..self.nobodys_state() };
         let state = std::mem::replace(store.data_mut(), waits);
-        if let Some(Idle { module, kind, store, .. }) =
-            self.idle().put(Idle { module: Arc::clone(module), kind, store, instance })
-        {
-            module.forget(&store, kind);
-        }
+        self.let_wait(Idle { module: Arc::clone(module), kind, store, instance, memory: IdleMemory::Used(own) });
         state
     }
 
+    /// Returns whether an interpreter waits as its run has left it.
+    pub fn has_used(&self) -> bool {
+        self.idle().all().iter().any(Idle::is_used)
+    }
+
+    /// Resets one of the interpreters that wait as their runs have left them. Returns whether there was one.
+    pub fn reset_used(&self) -> bool {
+        let Some(idle) = self.idle().take_used() else { return false };
+        if let Some(idle) = reset(idle) {
+            self.let_wait(idle);
+        }
+        true
+    }
+
+    fn take_idle(&self, module: &Arc<LoadedModule>, kind: RunKind) -> Option<Idle<LoadedModule>> {
+        loop {
+            let idle = self.idle().take(module, kind)?;
+            if let Some(idle) = reset(idle) {
+                return Some(idle);
+            }
+        }
+    }
+
+    fn let_wait(&self, idle: Idle<LoadedModule>) {
+        if let Some(Idle { module, kind, store, .. }) = self.idle().put(idle) {
+            module.forget(&store, kind);
+        }
+    }
+
     /// Returns the number of bytes in the memories of waiting interpreters that are not what the image has, for tests:
-    /// it must be none. And how many interpreters wait.
+    /// it must be none. And how many interpreters wait. Those that are to be reset are, before.
     #[doc(hidden)]
     pub fn altered_bytes_of_idle(&self) -> (usize, usize) {
+        while self.reset_used() {}
         let all = self.idle().all();
         let altered = all.iter().map(|idle| {
             let memory = idle.store.data().memory.expect("it had a run").data(&idle.store);
@@ -101,6 +124,20 @@ impl InterpreterPool {
         });
         (altered.sum(), all.len())
     }
+}
+
+/// Makes the memory of an interpreter equal to the image's, if it is not. Drops the interpreter where that can't be done.
+fn reset(mut idle: Idle<LoadedModule>) -> Option<Idle<LoadedModule>> {
+    let IdleMemory::Used(own) = std::mem::replace(&mut idle.memory, IdleMemory::Reset) else { return Some(idle) };
+    let Idle { module, kind, store, .. } = &mut idle;
+    let is_released = own.is_some() || native_stack::release(store, native_stack::KEPT_PAGES);
+    let kept_pages = if is_released { module.reset(store, *kind, own) } else { None };
+    if kept_pages.is_none() {
+        module.forget(store, *kind);
+        return None;
+    }
+    store.data_mut().kept_pages = kept_pages;
+    Some(idle)
 }
 
 /// Returns whether a guest's code has returned, or was ended by a host function: an interpreter in which it trapped is not

@@ -16,6 +16,7 @@ pub mod process;
 mod protocol;
 pub mod rpc;
 mod sessions;
+mod socket;
 mod stderr_log;
 mod turns;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -22,6 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::admission::{Payer, PayerAccounts};
 use super::protocol::{CommandSource, FromWorker, RunId, Ticket, ToWorker, decode, encode, framing};
 use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
+use super::socket;
 use super::stderr_log::pass_on;
 use super::turns::{Turn, Turns};
 use proofbox_memory::Sender;
@@ -548,8 +548,7 @@ impl Supervisor {
 
     /// Runs one worker process from start to end.
     async fn one_worker(&self) -> anyhow::Result<ExitStatus> {
-        let (ours, theirs) = StdUnixStream::pair()?;
-        ours.set_nonblocking(true)?;
+        let (ours, theirs) = UnixStream::pair()?;
         let (turns, page) = Turns::create()?;
         let mut child = Command::new(&self.settings.binary)
             .arg0("proofbox")
@@ -564,7 +563,7 @@ impl Supervisor {
             .spawn()?;
         let said = child.stderr.take().map(|stderr| AbortOnDropHandle::new(tokio::spawn(pass_on(self.index, stderr))));
         let mut watch = Watch::new(turns);
-        let served = self.serve(UnixStream::from_std(ours)?, &child, &mut watch).await;
+        let served = self.serve(ours, &child, &mut watch).await;
         // Whose turn it is, it can't tell any more when it has ended.
         let blamed = watch.blamed();
         self.unlink(blamed);
@@ -577,9 +576,9 @@ impl Supervisor {
 
     /// Talks to a worker until it is gone or silent.
     async fn serve(&self, socket: UnixStream, child: &Child, watch: &mut Watch) -> anyhow::Result<()> {
-        let (read, write) = socket.into_split();
-        let mut incoming = FramedRead::new(read, framing());
-        let mut outgoing = FramedWrite::new(write, framing());
+        let (reader, writer) = socket::split(socket)?;
+        let mut incoming = FramedRead::new(reader, framing());
+        let mut outgoing = FramedWrite::new(writer, framing());
         let settings = &self.settings;
         let start = ToWorker::Start {
             images: settings.images.clone(),

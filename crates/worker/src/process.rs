@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::UnixStream;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +17,7 @@ use super::admission::WorkerAdmission;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use super::rpc::RequestError;
 use super::sessions::{EventPermits, Listener, Sessions};
+use super::socket;
 use super::turns::Turns;
 use crate::jail;
 use proofbox_runtime::image::Image;
@@ -95,11 +95,10 @@ async fn serve() -> anyhow::Result<()> {
     let descriptor = std::io::stdin().as_fd().try_clone_to_owned()?;
     let turns = Turns::open(std::io::stdout().as_fd().try_clone_to_owned()?)
         .context("standard output is not the front process's page of turns")?;
-    let socket = StdUnixStream::from(descriptor);
-    socket.set_nonblocking(true).context("standard input is not the front process's socket")?;
-    let (read, write) = UnixStream::from_std(socket)?.into_split();
-    let mut incoming = FramedRead::new(read, framing());
-    let mut outgoing = FramedWrite::new(write, framing());
+    let (reader, writer) =
+        socket::split(UnixStream::from(descriptor)).context("standard input is not the front process's socket")?;
+    let mut incoming = FramedRead::new(reader, framing());
+    let mut outgoing = FramedWrite::new(writer, framing());
 
     let first = incoming.next().await.context("the front process said nothing")??;
     let ToWorker::Start { mut images, wheels, slots, session_slots, memory_bytes, hardening } = decode(&first)? else {
@@ -128,10 +127,18 @@ async fn serve() -> anyhow::Result<()> {
     };
 
     let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
+    let interpreters = Arc::clone(&pool);
     let writer = tokio::spawn(async move {
         while let Some(answer) = queue.recv().await {
             if outgoing.send(encode(&answer)).await.is_err() {
                 return;
+            }
+            if queue.is_empty() && interpreters.has_used() {
+                // Nobody waits for a reset, but the front process for the answer, and perhaps for this very core.
+                std::thread::yield_now();
+            }
+            while queue.is_empty() && interpreters.reset_used() {
+                tokio::task::yield_now().await;
             }
         }
     });

@@ -102,9 +102,10 @@ impl Executor {
                     None => Ok(None),
                 }
             };
-            // Side by side; what is refused does not wait for the linter.
             let elsewhere = self.image_chooser.may_run_elsewhere(&submission).then(|| submission.clone());
-            let (mut execution, lint) = tokio::try_join!(self.run_repeats(asking, &grant, &image, submission), lint)?;
+            // Side by side; what is refused does not wait for the linter. In a box, for it is large and moved twice.
+            let repeats = Box::pin(self.run_repeats(asking, &grant, &image, submission));
+            let (mut execution, lint) = tokio::try_join!(repeats, lint)?;
             // Nobody has seen anything of that run, but what it reached for counts.
             if let Some(mut submission) = elsewhere
                 && let Some((image, missing)) = self.image_chooser.other_image(&execution)
