@@ -19,7 +19,7 @@ ROUNDED = (np.sqrt, np.square, np.rint, np.floor, np.ceil, np.trunc, np.absolute
 TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
 FUNCTIONS = (
     np.exp, np.exp2, np.expm1, np.tanh, np.sinh, np.cosh, np.log, np.log2, np.log10, np.log1p, np.arctanh, np.arcsinh,
-    np.arccosh, np.sin, np.cos, np.tan, np.arctan, np.arcsin, np.arccos,
+    np.arccosh, np.sin, np.cos, np.tan, np.arctan, np.arcsin, np.arccos, np.cbrt,
 )  # fmt: skip
 OF_ONE = {kind: ROUNDED + TESTS + FUNCTIONS for kind in "df"} | {"D": (np.absolute,), "?": (np.logical_not,)}
 
@@ -110,6 +110,7 @@ EXACT = {
     np.sin: sin, np.cos: cos, np.tan: lambda x: sin(x) / cos(x),
     np.arctan: near(np.arctan, lambda x, y: (x * cos(y) - sin(y)) / (x * sin(y) + cos(y))),
     np.arcsin: near(np.arcsin, lambda x, y: (x - sin(y)) / cos(y)), np.arccos: near(np.arccos, lambda x, y: (cos(y) - x) / sin(y)),
+    np.cbrt: near(np.cbrt, lambda x, y: (x - y**3) / (3 * y * y)),
 }  # fmt: skip
 
 
@@ -169,6 +170,7 @@ for kind in ("d", "f"):
     # What is as large as its argument, as far as these numbers tell.
     least = np.finfo(kind).smallest_subnormal
     tiny = (least * np.array([1, -1, 3, 5, 1001, -77777], kind)).astype(kind)
+    assert (np.cbrt(np.arange(-100, 100, dtype=kind) ** 3) == np.arange(-100, 100)).all()
     for f in (np.expm1, np.tanh, np.sinh, np.sin, np.tan, np.arctan, np.arcsin, np.arcsinh, np.arctanh, np.log1p):
         assert (f(tiny) == tiny).all(), f
     assert np.isnan(np.arccosh(-np.logspace(0, 12, 2000).astype(kind))).all()

@@ -46,6 +46,12 @@ def perform(operation, *arguments):
     return OPERATIONS[operation](*arguments)
 
 
+def _call(number, arguments, keywords):
+    called = side.state.objects[number]
+    # Most calls have no keywords: nothing is made for them.
+    return called(*arguments, **keywords) if keywords else called(*arguments)
+
+
 def _load():
     """Returns the snippet's names, without special ones, but for the one that says that it has warned."""
     return [
@@ -564,7 +570,7 @@ OPERATIONS = {
     "delete_global": lambda name: side.state.namespace.__delitem__(name),
     "import": _import,
     "file": _file,
-    "call": lambda number, arguments, keywords: side.state.objects[number](*arguments, **keywords),
+    "call": _call,
     "get": _get,
     "set": lambda number, name, value: setattr(side.state.objects[number], name, value),
     "del": lambda number, name: delattr(side.state.objects[number], name),

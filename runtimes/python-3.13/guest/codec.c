@@ -28,6 +28,7 @@
 #include "descriptors.h"
 #include "heap.h"
 #include "immortal.h"
+#include "pending.h"
 #include "attributes.h"
 #include "pipe.h"
 #include "sockets.h"
@@ -1115,6 +1116,7 @@ static PyMethodDef methods[] = {
     {"held", (PyCFunction)(void (*)(void))sharing_held, METH_FASTCALL,
      "held(containers, snapshots, reply, kinds, own, first): indices of those that something else refers to."},
     {"printed", printed, METH_O, "printed(stream): what the candidate wrote since it was last asked something."},
+    {"flush", pending_flush, METH_NOARGS, "flush(): the standard streams, where they hold something."},
     {"dup", descriptors_dup, METH_O, "dup(fd): another number for the same open file."},
     {"dup2", (PyCFunction)(void (*)(void))descriptors_dup2, METH_FASTCALL, "dup2(fd, fd2): that number for the same open file."},
     {"renew", renew, METH_NOARGS, "renew(): a fresh interpreter for the candidate."},
@@ -1122,6 +1124,7 @@ static PyMethodDef methods[] = {
      "compile_check(source, filename, places) -> code: a module whose `check` tells of its cases; where they are is appended to places."},
     {"immortalise", immortalise, METH_O, "immortalise(objects): stop counting references to these and what they hold."},
     {"settle", (PyCFunction)(void (*)(void))settle, METH_FASTCALL, "settle(code, specialised): the code adapts no more."},
+    {"give_version", give_version, METH_O, "give_version(function): calls of a function whose code was replaced are specialised again."},
     {"gather", gather, METH_O, "gather(function): what it makes lies side by side."},
     {"open_pipe", open_pipe, METH_NOARGS, "open_pipe() -> (r, w): a pipe within the process."},
     /* For _proofbox_loopback.py alone: see sockets.c. */

@@ -6,6 +6,7 @@
 #include "immortal.h"
 #include <internal/pycore_backoff.h>
 #include <internal/pycore_code.h>
+#include <internal/pycore_function.h>
 #include <internal/pycore_hashtable.h>
 #include <internal/pycore_interp.h>
 #include <internal/pycore_opcode_metadata.h>
@@ -100,6 +101,17 @@ PyObject *settle(PyObject *module, PyObject *const *args, Py_ssize_t n) {
             *counter = initial_unreachable_backoff_counter();
         i += 1 + _PyOpcode_Caches[opcode];
     }
+    Py_RETURN_NONE;
+}
+
+/* A function that has been given other code has no version, and without one no call of it is ever specialised. The code
+ * is that function's alone, so it gets the code's version, as a function has that a `def` makes. */
+PyObject *give_version(PyObject *module, PyObject *function) {
+    if (!PyFunction_Check(function)) {
+        PyErr_SetString(PyExc_TypeError, "give_version(function)");
+        return NULL;
+    }
+    _PyFunction_SetVersion((PyFunctionObject *)function, ((PyCodeObject *)PyFunction_GET_CODE(function))->co_version);
     Py_RETURN_NONE;
 }
 

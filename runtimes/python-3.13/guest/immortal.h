@@ -10,6 +10,9 @@ PyObject *immortalise(PyObject *module, PyObject *roots);
  * `specialised` is true those that could, too. While the image is made. */
 PyObject *settle(PyObject *module, PyObject *const *args, Py_ssize_t n);
 
+/* `_proofbox.give_version(function)`: calls of a function whose code has been replaced are specialised again. */
+PyObject *give_version(PyObject *module, PyObject *function);
+
 /* `_proofbox.set_interned_aside()`: leaves the table of interned names empty but for mortal ones. While the image is made. */
 PyObject *set_interned_aside(PyObject *module, PyObject *unused);
 #endif

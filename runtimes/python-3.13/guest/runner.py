@@ -64,7 +64,8 @@ def prepare():
     sys.stdout.reconfigure(write_through=True)
     sys.stderr.reconfigure(write_through=True)
     main = sys.modules["__main__"].__dict__
-    _proofbox.gather(_copy_code)
+    hot = _hot_functions()
+    _proofbox.gather(lambda: _copy_code(hot))
     test_kinds.prepare()
     comparisons.prepare()
     carried.prepare()
@@ -101,14 +102,18 @@ COLD_MODULES = (
 SESSION_MODULES = ("_proofbox_session", "_proofbox_display", "_proofbox_pretty", "_proofbox_tracebacks")
 
 
-def _copy_code():
-    """Makes the code of what runs in every run anew, in one place; behind it, that of what runs in every cell."""
-    for of_sessions in (False, True):
-        for function in gc.get_objects():
-            module = str(function.__module__) if type(function) is types.FunctionType else ""
-            if module.startswith(HOT_MODULES) and not module.startswith(COLD_MODULES):
-                if module.startswith(SESSION_MODULES) is of_sessions:
-                    function.__code__ = _copied(function.__code__)
+def _hot_functions():
+    """Functions that run in every run; behind them, those that run in every cell."""
+    functions = [each for each in gc.get_objects() if type(each) is types.FunctionType]
+    hot = [each for each in functions if str(each.__module__).startswith(HOT_MODULES) and not str(each.__module__).startswith(COLD_MODULES)]
+    return sorted(hot, key=lambda function: str(function.__module__).startswith(SESSION_MODULES))
+
+
+def _copy_code(hot):
+    """Makes the code of functions anew, in one place."""
+    for function in hot:
+        function.__code__ = _copied(function.__code__)
+        _proofbox.give_version(function)
     # What was made and is free again must not wait in a free list for other uses.
     gc.collect()
 

@@ -107,6 +107,10 @@ static int
 {
     if (dm > 3 && dp > 3 && dn > 3 && (double)dm * dn * dp > 2000) {
         for (npy_intp m = 0; m < dm; m++) {
+            if (os_p == sizeof(@typ@)) {
+                memset(op + m * os_m, 0, dp * sizeof(@typ@));
+                continue;
+            }
             for (npy_intp p = 0; p < dp; p++) {
                 *(@typ@ *)(op + m * os_m + p * os_p) = 0;
             }
@@ -167,6 +171,10 @@ static void
 #if GEMM_FOR_COMPLEX_@TYPE@
     if (dm > 3 && dp > 3 && dn > 3 && (double)dm * dn * dp > 2000) {
         for (m = 0; m < dm; m++) {
+            if (os_p == sizeof(@typ@)) {
+                memset(op + m * os_m, 0, dp * sizeof(@typ@));
+                continue;
+            }
             for (p = 0; p < dp; p++) {
                 npy_csetreal@suff@((@typ@ *)(op + m * os_m + p * os_p), 0);
                 npy_csetimag@suff@((@typ@ *)(op + m * os_m + p * os_p), 0);
@@ -360,6 +368,40 @@ atimsort_(void *v, npy_intp *tosort, npy_intp num)
 """,
     ),
     ("numpy/_core/src/npysort/timsort.cpp", '#include "numpy_tag.h"\n', '#include "numpy_tag.h"\n#include <sort.h>\n'),
+    # Selection in large arrays: include/select.h.
+    (
+        "numpy/_core/src/npysort/selection.cpp",
+        "introselect_(type *v, npy_intp *tosort, npy_intp num, npy_intp kth, npy_intp *pivots, npy_intp *npiv);\n",
+        "introselect_(type *v, npy_intp *tosort, npy_intp num, npy_intp kth, npy_intp *pivots, npy_intp *npiv, npy_intp nkth = 1);\n",
+    ),
+    (
+        "numpy/_core/src/npysort/selection.cpp",
+        "introselect_(type *v, npy_intp *tosort, npy_intp num, npy_intp kth,\n             npy_intp *pivots, npy_intp *npiv)\n",
+        "introselect_(type *v, npy_intp *tosort, npy_intp num, npy_intp kth,\n             npy_intp *pivots, npy_intp *npiv, npy_intp nkth)\n",
+    ),
+    ("numpy/_core/src/npysort/selection.cpp", " pivots, npiv);\n}\n\n", " pivots, npiv, nkth);\n}\n\n", 2),
+    (
+        "numpy/_core/src/npysort/selection.cpp",
+        "    /*\n     * use a faster O(n*kth) algorithm for very small kth\n",
+        """\
+    if (high - low + 1 >= LEAST_TO_NARROW && !(inexact<type>() && kth == num - 1)) {
+        npy_intp from = low, to = high;
+        if (narrow_<Tag, arg>(v, tosort, &from, &to, kth, nkth, pivots, npiv)) {
+            return 0;
+        }
+        low = from;
+        high = to;
+    }
+
+    /*
+     * use a faster O(n*kth) algorithm for very small kth
+""",
+    ),
+    (
+        "numpy/_core/src/npysort/selection.cpp",
+        "template <class T>\nstatic constexpr bool\ninexact()\n",
+        "#include <select.h>\n\ntemplate <class T>\nstatic constexpr bool\ninexact()\n",
+    ),
     # argmax and argmin: most blocks have nothing beyond what was found before.
     (
         "numpy/_core/src/multiarray/argfunc.dispatch.c.src",

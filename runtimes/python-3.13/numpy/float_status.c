@@ -218,8 +218,11 @@ static void run_product(const status_plan *plan, status_loop loop, char **args, 
     intptr_t m = dimensions[1], n = dimensions[2], p = dimensions[3];
     const intptr_t *core = steps + 3;
     for (intptr_t i = 0; i < dimensions[0]; i++, in1 += steps[0], in2 += steps[1], out += steps[2]) {
+        int look = 0;
+        for (intptr_t r = 0; r < m && !look; r++)
+            look = suspicious(plan->operand[2].format, plan->operand[2].parts, out + r * core[4], p, core[5], plan->operand[2].size);
+        if (!look) continue;
         number_class after = worst_of_matrix(plan, 2, out, m, core[4], p, core[5]);
-        if (after < INFINITE) continue;
         number_class before = worst_of_matrix(plan, 0, in1, m, core[0], n, core[1]);
         number_class second = worst_of_matrix(plan, 1, in2, n, core[2], p, core[3]);
         before = second > before ? second : before;

@@ -6,7 +6,7 @@
 /* By numpy's names, with _double and _float. */
 #define FOR_EACH_FUNCTION(x)                                                                                                     \
     x(exp) x(exp2) x(expm1) x(tanh) x(sinh) x(cosh) x(log) x(log2) x(log10) x(log1p) x(arctanh) x(arcsinh) x(arccosh) x(sin)     \
-    x(cos) x(tan) x(arctan) x(arcsin) x(arccos)
+    x(cos) x(tan) x(arctan) x(arcsin) x(arccos) x(cbrt)
 #define FOR_EACH_FUNCTION_OF_TWO(x) x(arctan2) x(hypot)
 
 #define DECLARE_FUNCTION(name)                                                                                                   \

@@ -20,9 +20,12 @@ typedef word NAME(bits) __attribute__((vector_size(32)));
 INLINE vector NAME(choose)(bits mask, vector a, vector b) {
     return VECTOR(BOTH(wasm_v128_bitselect(LOWER(a), LOWER(b), LOWER(mask)), wasm_v128_bitselect(UPPER(a), UPPER(b), UPPER(mask))));
 }
-INLINE vector NAME(absolute)(vector x) { return VECTOR(BITS(x) & ~SIGN); }
+INLINE vector NAME(absolute)(vector x) { return VECTOR(BITS(x) & BITS(BOTH(hidden(LOWER(~SIGN)), hidden(UPPER(~SIGN))))); }
 INLINE vector NAME(with_sign_of)(vector x, vector y) { return VECTOR(BITS(x) | (BITS(y) & SIGN)); }
 INLINE vector NAME(square_root)(vector x) { return VECTOR(BOTH(SQRT(LOWER(x)), SQRT(UPPER(x)))); }
+
+/* The smaller one, or x where that is no number. */
+INLINE vector NAME(least)(vector x, vector y) { return VECTOR(BOTH(PMIN(LOWER(x), LOWER(y)), PMIN(UPPER(x), UPPER(y)))); }
 
 /* Even and odd powers apart: the two don't wait for each other. */
 INLINE vector NAME(polynomial)(vector x, const real *c, int n) {
@@ -42,17 +45,62 @@ INLINE void NAME(carry)(vector *upper, vector *lower, vector large) {
     *lower = *lower - (*upper - large);
 }
 
-/* (a + a_rest) / (b + b_rest), the rests being of the last place, with hardly more than the last rounding's error. */
-INLINE vector NAME(quotient)(vector a, vector a_rest, vector b, vector b_rest) {
-    vector inverse = ALL(1) / b, q = a * inverse;
-    vector rest = nmadd(q, b, a) + nmadd(q, b_rest, a_rest);
-    return madd(rest, inverse, q);
+#ifdef HAS_TABLES
+/* Entries of a table, by their places in bytes. Addresses go through memory, for the machine takes three instructions to get one
+ * out of a vector. */
+INLINE void NAME(look_up)(const real (*table)[2], v128_t places, vector *first, vector *second) {
+    volatile union { v128_t all; uint32_t each[LANES]; } place;
+    v128_t entries[LANES];
+    place.all = places;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < LANES; i++) entries[i] = AT((const char *)table + place.each[i], 0);
+    *first = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 0, 2), wasm_i64x2_shuffle(entries[2], entries[3], 0, 2)));
+    *second = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 1, 3), wasm_i64x2_shuffle(entries[2], entries[3], 1, 3)));
 }
+
+/* The same of a table that has one entry for all below 2^least, 2^digits for the numbers from a power of 2 to the next, and the
+ * last for all above. */
+INLINE void NAME(look_up_part)(const real (*table)[2], int least, int digits, int last, vector a, vector *first, vector *second) {
+    /* The upper halves of words are enough. */
+    const int shift = FRACTION - 32 - digits;
+    const v128_t before = wasm_i32x4_splat(((BIAS + least) << (FRACTION - 32)) - (1 << shift));
+    v128_t halves = wasm_i32x4_max(wasm_i32x4_shuffle(LOWER(a), UPPER(a), 1, 3, 5, 7), before);
+    v128_t numbers = wasm_i32x4_min(wasm_u32x4_shr(wasm_i32x4_sub(halves, before), shift), wasm_i32x4_splat(last));
+    NAME(look_up)(table, wasm_i32x4_shl(numbers, 4), first, second);
+}
+#endif
 
 /* ---------------------------------------------------------------- exponential functions */
 
-/* exp(x) = scale (1 + r + rest), with |r| up to log(2) / 2; x less MAX_EXPONENT. */
-INLINE void NAME(split_exp)(vector x, vector *scale, vector *r, vector *rest) {
+#ifdef HAS_TABLES
+/* 2^(n / 128) less a rest, which is a part of it; n is in the lowest bits of `sum`. */
+INLINE vector NAME(power)(vector sum, vector *rest) {
+    vector first;
+    v128_t numbers = wasm_i32x4_shuffle(LOWER(sum), UPPER(sum), 0, 2, 4, 6);
+    NAME(look_up)(EXP_TABLE, wasm_v128_and(wasm_i32x4_shl(numbers, 4), wasm_i32x4_splat(127 << 4)), &first, rest);
+    return VECTOR((BITS(sum) << (FRACTION - 7)) + BITS(first));
+}
+
+/* exp(x) = scale (1 + r + rest), with |r| up to log(2) / 256; x less MAX_EXPONENT. What r has lost counts where 1 is taken off the
+ * result. */
+INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, vector *rest) {
+    vector sum = madd(x, ALL(128 / LOG2), ALL(SHIFT)), n = sum - ALL(SHIFT), of_power;
+    *scale = NAME(power)(sum, &of_power);
+    /* Exact: both have the same lowest bit. */
+    vector upper = nmadd(n, ALL(LOG2 / 128), x);
+    *r = nmadd(n, ALL(LOG2_REST / 128), upper);
+    if (less_one) of_power += nmadd(n, ALL(LOG2_REST / 128), upper - *r);
+    *rest = madd(*r * *r, POLYNOMIAL(*r, EXP), of_power);
+}
+
+INLINE vector NAME(exp2_of)(vector x) {
+    vector sum = x + ALL(SHIFT / 128), r = x - (sum - ALL(SHIFT / 128)), of_power, scale = NAME(power)(sum, &of_power);
+    vector rest = madd(r * r, POLYNOMIAL(r, EXP2), madd(r, ALL(LOG2_REST), of_power));
+    return madd(scale, madd(r, ALL(LOG2), rest), scale);
+}
+#else
+/* The same with |r| up to log(2) / 2. What r has lost always counts. */
+INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, vector *rest) {
     vector sum = madd(x, ALL(1 / LOG2), ALL(SHIFT)), power = sum - ALL(SHIFT);
     /* The nearest integer is in the sum's lowest bits. */
     *scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
@@ -63,27 +111,29 @@ INLINE void NAME(split_exp)(vector x, vector *scale, vector *r, vector *rest) {
     *rest = madd(*r * *r, POLYNOMIAL(*r, EXP), lost);
 }
 
-INLINE vector NAME(exp_of)(vector x) {
-    vector scale, r, rest;
-    NAME(split_exp)(x, &scale, &r, &rest);
-    return (ALL(1) + (r + rest)) * scale;
-}
-INLINE bits NAME(exp_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_EXPONENT)); }
-
 INLINE vector NAME(exp2_of)(vector x) {
     vector sum = x + ALL(SHIFT), r = x - (sum - ALL(SHIFT));
     vector scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
     vector rest = madd(r * r, POLYNOMIAL(r, EXP2), r * ALL(LOG2_REST));
     return (ALL(1) + madd(r, ALL(LOG2), rest)) * scale;
 }
+#endif
+
+INLINE vector NAME(exp_of)(vector x) {
+    vector scale, r, rest;
+    NAME(split_exp)(x, 0, &scale, &r, &rest);
+    return madd(scale, r + rest, scale);
+}
+INLINE bits NAME(exp_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_EXPONENT)); }
+
 INLINE bits NAME(exp2_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(BIAS - 1)); }
 
 /* exp(x) - 1 as a sum of two, the second of which is what the first has lost. */
 INLINE void NAME(split_expm1)(vector x, vector *upper, vector *lower) {
     vector scale, r, rest;
-    NAME(split_exp)(x, &scale, &r, &rest);
-    vector large = scale - ALL(1), small = scale * r, sum = large + small;
-    *lower = madd(scale, rest, small - (sum - large));
+    NAME(split_exp)(x, 1, &scale, &r, &rest);
+    vector large = scale - ALL(1), sum = madd(scale, r, large);
+    *lower = madd(scale, rest, madd(scale, r, large - sum));
     NAME(carry)(upper, lower, sum);
 }
 
@@ -93,14 +143,43 @@ INLINE vector NAME(expm1_of)(vector x) {
     return NAME(with_sign_of)(upper + lower, x);
 }
 
-/* (exp(2x) - 1) / (exp(2x) + 1); the largest ones are 1. */
+#ifdef HAS_TABLES
+/* By the table, h + t (1 - h^2) / (1 + h t), where h and t are the tanh of c and d, and c + d = |x|. */
 INLINE vector NAME(tanh_of)(vector x) {
-    vector a = NAME(absolute)(x), upper, lower;
-    a = NAME(choose)(COMPARE(gt, a, ALL(TANH_IS_ONE)), ALL(TANH_IS_ONE), a);
-    NAME(split_expm1)(a + a, &upper, &lower);
-    vector below = upper + ALL(2), below_rest = (upper - (below - ALL(2))) + lower;
-    return NAME(with_sign_of)(NAME(quotient)(upper, lower, below, below_rest), x);
+    vector a = NAME(least)(NAME(absolute)(x), ALL(TANH_IS_ONE)), c, h;
+    NAME(look_up_part)(TANH_TABLE, -4, 4, sizeof TANH_TABLE / sizeof *TANH_TABLE - 1, a, &c, &h);
+    vector d = a - c, z = d * d, t = madd(z * d, POLYNOMIAL(z, TANH), d);
+    return NAME(with_sign_of)(h + t * nmadd(h, h, ALL(1)) / madd(h, t, ALL(1)), x);
 }
+#else
+/* Four numbers of the table's rows, by four places in bytes. */
+INLINE void NAME(look_up_rows)(v128_t places, v128_t *columns) {
+    volatile union { v128_t all; uint32_t each[4]; } place;
+    v128_t rows[4];
+    place.all = places;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 4; i++) rows[i] = AT((const char *)TANH_ROWS + place.each[i], 0);
+    v128_t lower = wasm_i32x4_shuffle(rows[0], rows[1], 0, 4, 1, 5), upper = wasm_i32x4_shuffle(rows[0], rows[1], 2, 6, 3, 7);
+    v128_t other_lower = wasm_i32x4_shuffle(rows[2], rows[3], 0, 4, 1, 5), other_upper = wasm_i32x4_shuffle(rows[2], rows[3], 2, 6, 3, 7);
+    columns[0] = wasm_i64x2_shuffle(lower, other_lower, 0, 2);
+    columns[1] = wasm_i64x2_shuffle(lower, other_lower, 1, 3);
+    columns[2] = wasm_i64x2_shuffle(upper, other_upper, 0, 2);
+    columns[3] = wasm_i64x2_shuffle(upper, other_upper, 1, 3);
+}
+
+/* By a polynomial of the difference to the nearest multiple of 1 / TANH_STEPS. */
+INLINE vector NAME(tanh_of)(vector x) {
+    vector a = NAME(least)(NAME(absolute)(x), ALL(TANH_IS_ONE)), sum = madd(a, ALL(TANH_STEPS), ALL(SHIFT));
+    vector d = nmadd(sum - ALL(SHIFT), ALL(1.0f / TANH_STEPS), a);
+    bits places = (BITS(sum) << 4) & WORDS(511 << 4);
+    v128_t of_lower[4], of_upper[4];
+    NAME(look_up_rows)(LOWER(places), of_lower);
+    NAME(look_up_rows)(UPPER(places), of_upper);
+#define COLUMN(i) VECTOR(BOTH(of_lower[i], of_upper[i]))
+    return NAME(with_sign_of)(madd(d, madd(d, madd(d, COLUMN(3), COLUMN(2)), COLUMN(1)), COLUMN(0)), x);
+#undef COLUMN
+}
+#endif
 
 /* With e = exp(|x|) - 1: (e + e / (e + 1)) / 2. */
 INLINE vector NAME(sinh_of)(vector x) {
@@ -118,7 +197,7 @@ INLINE bits NAME(sinh_is_left)(vector x) {
 
 INLINE vector NAME(cosh_of)(vector x) {
     vector scale, r, rest;
-    NAME(split_exp)(NAME(absolute)(x), &scale, &r, &rest);
+    NAME(split_exp)(NAME(absolute)(x), 0, &scale, &r, &rest);
     vector half = scale * ALL(0.5), upper = madd(half, r, half), lower = madd(half, rest, half * r - (upper - half));
     return upper + (ALL(0.25) / (upper + lower) + lower);
 }
@@ -126,31 +205,24 @@ INLINE vector NAME(cosh_of)(vector x) {
 /* ---------------------------------------------------------------- logarithms */
 
 /* Each type has its own log_of(x), split_log(x), by which log(x) = k log(2) + upper + lower, lower being what upper has lost,
- * and log_beside_one(x, x_rest), which is log(1 + x + x_rest), x above -1. */
-#ifdef LOG2_SHORT
+ * and log_beside_one(x, x_rest), which is log(1 + x + x_rest), x above -1, if there is a rest. */
+#ifdef HAS_TABLES
 /* By the table: x is near c 2^k. Gives k, its bits as an exponent, 1/c and log(c). */
-INLINE void NAME(look_up)(vector x, vector *k, bits *exponent, vector *inverse, vector *logarithm) {
+INLINE void NAME(look_up_log)(vector x, vector *k, bits *exponent, vector *inverse, vector *logarithm) {
     bits moved = BITS(x) - BITS(ALL(LEAST_FRACTION));
     *exponent = moved >> FRACTION << FRACTION;
     /* The upper halves of words are enough from here. */
     v128_t halves = wasm_i32x4_shuffle(LOWER(moved), UPPER(moved), 1, 3, 5, 7), powers = wasm_i32x4_shr(halves, FRACTION - 32);
     *k = VECTOR(BOTH(wasm_f64x2_convert_low_i32x4(powers), wasm_f64x2_convert_low_i32x4(wasm_i64x2_shuffle(powers, powers, 1, 1))));
-    /* The first 7 bits of a fraction are its entry's number, and an entry has 2^4 bytes. Addresses go through memory, for the
-     * machine takes three instructions to get one out of a vector. */
-    volatile union { v128_t all; uint32_t each[LANES]; } places;
-    places.all = wasm_v128_and(wasm_u32x4_shr(halves, FRACTION - 32 - 7 - 4), wasm_i32x4_splat(127 << 4));
-    v128_t entries[LANES];
-#pragma clang loop unroll(full)
-    for (int i = 0; i < LANES; i++) entries[i] = AT((const char *)LOG_TABLE + places.each[i], 0);
-    *inverse = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 0, 2), wasm_i64x2_shuffle(entries[2], entries[3], 0, 2)));
-    *logarithm = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 1, 3), wasm_i64x2_shuffle(entries[2], entries[3], 1, 3)));
+    /* The first 7 bits of a fraction are its entry's number, and an entry has 2^4 bytes. */
+    NAME(look_up)(LOG_TABLE, wasm_v128_and(wasm_u32x4_shr(halves, FRACTION - 32 - 7 - 4), wasm_i32x4_splat(127 << 4)), inverse, logarithm);
 }
 
 /* x = c 2^k (1 + r). */
 INLINE void NAME(split)(vector x, vector *k, vector *logarithm, vector *r) {
     bits exponent;
     vector inverse;
-    NAME(look_up)(x, k, &exponent, &inverse, logarithm);
+    NAME(look_up_log)(x, k, &exponent, &inverse, logarithm);
     *r = madd(VECTOR(BITS(x) - exponent), inverse, ALL(-1));
 }
 
@@ -161,26 +233,28 @@ INLINE void NAME(split_log)(vector x, vector *k, vector *upper, vector *lower) {
     *lower = madd(r * r, POLYNOMIAL(r, LOG), (logarithm - *upper) + r);
 }
 
-/* k log(2) + logarithm, which is exact but for k times a short rest, + log(1 + r) + rest. What is rounded before the last sum is
- * not larger than r, which is at most a fourth of the result, or else the first is 0 and r is not rounded. */
-INLINE vector NAME(log_sum)(vector k, vector logarithm, vector r, vector rest) {
-    rest = madd(r * r, POLYNOMIAL(r, LOG), madd(k, ALL(LOG2_SHORT_REST), rest));
-    return madd(k, ALL(LOG2_SHORT), logarithm) + (r + rest);
+/* k log(2) + logarithm, which is exact but for k times a short rest, + log(1 + r) + rest, if there is one. What is rounded before
+ * the last sum is not larger than r, which is at most a fourth of the result, or else the first is 0 and r is not rounded. */
+INLINE vector NAME(log_sum)(vector k, vector logarithm, vector r, const vector *rest) {
+    vector least = rest ? madd(k, ALL(LOG2_SHORT_REST), *rest) : k * ALL(LOG2_SHORT_REST);
+    return madd(k, ALL(LOG2_SHORT), logarithm) + (r + madd(r * r, POLYNOMIAL(r, LOG), least));
 }
 
 INLINE vector NAME(log_of)(vector x) {
     vector k, logarithm, r;
     NAME(split)(x, &k, &logarithm, &r);
-    return NAME(log_sum)(k, logarithm, r, ALL(0));
+    return NAME(log_sum)(k, logarithm, r, NULL);
 }
 
 /* 1 + x only says which entry it is: r = x / (c 2^k) + (1 / (c 2^k) - 1), the last of which is exact where k is small. */
-INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
+INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest) {
     bits exponent;
     vector k, inverse, logarithm;
-    NAME(look_up)(ALL(1) + x, &k, &exponent, &inverse, &logarithm);
+    NAME(look_up_log)(ALL(1) + x, &k, &exponent, &inverse, &logarithm);
     inverse = VECTOR(BITS(inverse) - exponent);
-    return NAME(log_sum)(k, logarithm, madd(x, inverse, inverse - ALL(1)), x_rest * inverse);
+    vector r = madd(x, inverse, inverse - ALL(1)), rest;
+    if (x_rest) rest = *x_rest * inverse;
+    return NAME(log_sum)(k, logarithm, r, x_rest ? &rest : NULL);
 }
 #else
 /* By a quotient: x = 2^k m, with m from sqrt(1/2) to sqrt(2), and 2^-k. */
@@ -212,12 +286,14 @@ INLINE vector NAME(log_of)(vector x) {
     return madd(k, ALL(LOG2), upper + madd(k, ALL(LOG2_REST), lower));
 }
 
-INLINE vector NAME(log_beside_one)(vector x, vector x_rest) {
+INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest) {
     vector sum = ALL(1) + x, of_x = sum - ALL(1), lost = (ALL(1) - (sum - of_x)) + (x - of_x), k, m, inverse, upper, lower;
     NAME(split)(sum, &k, &m, &inverse);
     bits is_near = COMPARE(eq, k, ALL(0));
     vector f = NAME(choose)(is_near, x, m - ALL(1));
-    vector rest = (VECTOR(BITS(lost) & ~is_near) + x_rest) * inverse;
+    vector rest = VECTOR(BITS(lost) & ~is_near);
+    if (x_rest) rest += *x_rest;
+    rest = rest * inverse;
     NAME(split_log_beside_one)(f, &upper, &lower);
     /* The rest by 1 / (1 + f), of which a few bits are enough. */
     lower = madd(rest, POLYNOMIAL(f, INVERSE), madd(k, ALL(LOG2_REST), lower));
@@ -245,7 +321,7 @@ static real NAME(log10_left)(real x) {
     return x > 0 && x < MIN_NORMAL ? NAME(log10_of)(ALL(x * (real)0x1p54))[0] - less : LIBC(log10)(x);
 }
 
-INLINE vector NAME(log1p_of)(vector x) { return NAME(with_sign_of)(NAME(log_beside_one)(x, ALL(0)), x); }
+INLINE vector NAME(log1p_of)(vector x) { return NAME(with_sign_of)(NAME(log_beside_one)(x, NULL), x); }
 INLINE bits NAME(log1p_is_left)(vector x) { return ~(COMPARE(gt, x, ALL(-1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
 
 /* log1p(2a / (1 - a)) / 2, with a = |x|. */
@@ -253,7 +329,7 @@ INLINE vector NAME(arctanh_of)(vector x) {
     vector a = NAME(absolute)(x), below = ALL(1) - a, below_rest = (ALL(1) - below) - a, inverse = ALL(1) / below;
     vector q = (a + a) * inverse, rest = nmadd(q, below, a + a) - q * below_rest, y = madd(rest, inverse, q);
     rest = (nmadd(y, below, a + a) - y * below_rest) * inverse;
-    return NAME(with_sign_of)(ALL(0.5) * NAME(log_beside_one)(y, rest), x);
+    return NAME(with_sign_of)(ALL(0.5) * NAME(log_beside_one)(y, &rest), x);
 }
 INLINE bits NAME(arctanh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(1)); }
 
@@ -262,18 +338,53 @@ INLINE vector NAME(arcsinh_of)(vector x) {
     vector a = NAME(absolute)(x), square = a * a, other = square / (ALL(1) + NAME(square_root)(ALL(1) + square)), y = a + other;
     /* The larger one of the two is `other` from 1.34 on. */
     vector rest = NAME(choose)(COMPARE(gt, a, other), other - (y - a), a - (y - other));
-    return NAME(with_sign_of)(NAME(log_beside_one)(y, rest), x);
+    return NAME(with_sign_of)(NAME(log_beside_one)(y, &rest), x);
 }
 INLINE bits NAME(arcsinh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_SQUARED)); }
 
 /* log1p(t + sqrt(2t + t^2)), with t = x - 1. */
 INLINE vector NAME(arccosh_of)(vector x) {
     vector t = x - ALL(1), root = NAME(square_root)(madd(t, t, t + t)), y = t + root;
-    return NAME(log_beside_one)(y, t - (y - root));
+    vector rest = t - (y - root);
+    return NAME(log_beside_one)(y, &rest);
 }
 INLINE bits NAME(arccosh_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
 /* libc's gives numbers for some negative ones. */
 static real NAME(arccosh_left)(real x) { return x < 1 ? (real)NAN : LIBC(acosh)(x); }
+
+/* ---------------------------------------------------------------- cube roots */
+
+#ifdef HAS_TABLES
+/* |x| = 8^k m, with m from 1 to 8: by the table, m is near the cube of a number with few bits, and m by that is 1 + r; so many terms
+ * of the polynomial. */
+INLINE vector NAME(cbrt_by)(int terms, vector x) {
+    bits a = BITS(NAME(absolute)(x));
+    /* The upper halves of words are enough: exponents, of which that of 1 is 3 times 341, and fractions. */
+    const v128_t zero = wasm_i32x4_splat(0);
+    v128_t halves = wasm_i32x4_shuffle(LOWER(a), UPPER(a), 1, 3, 5, 7), exponents = wasm_u32x4_shr(halves, FRACTION - 32);
+    v128_t thirds = wasm_u32x4_shr(wasm_i32x4_mul(exponents, wasm_i32x4_splat((1 << 16) / 3 + 1)), 16);
+    v128_t k = wasm_i32x4_shl(wasm_i32x4_sub(thirds, wasm_i32x4_splat(BIAS / 3)), FRACTION - 32), three_k = wasm_i32x4_add(k, wasm_i32x4_add(k, k));
+    v128_t numbers = wasm_i32x4_sub(wasm_i32x4_sub(halves, three_k), wasm_i32x4_splat(BIAS << (FRACTION - 32)));
+    vector inverse, root;
+    NAME(look_up)(CBRT_TABLE, wasm_v128_and(wasm_u32x4_shr(numbers, FRACTION - 32 - 5 - 4), wasm_i32x4_splat(127 << 4)), &inverse, &root);
+    vector r = madd(VECTOR(a - BITS(BOTH(wasm_i32x4_shuffle(zero, three_k, 0, 4, 0, 5), wasm_i32x4_shuffle(zero, three_k, 0, 6, 0, 7)))), inverse, ALL(-1));
+    root = VECTOR(BITS(root) + BITS(BOTH(wasm_i32x4_shuffle(zero, k, 0, 4, 0, 5), wasm_i32x4_shuffle(zero, k, 0, 6, 0, 7))));
+    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, NAME(with_sign_of)(madd(root * r, NAME(polynomial)(r, CBRT_double, terms), root), x));
+}
+INLINE vector NAME(cbrt_of)(vector x) { return NAME(cbrt_by)(sizeof CBRT_double / sizeof *CBRT_double, x); }
+#else
+/* By that of double, to 35 bits. */
+INLINE v128_t NAME(cbrt_of_four)(v128_t x) {
+    v128_t lower = wasm_f64x2_promote_low_f32x4(x), upper = wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(x, x, 1, 1));
+    vector_double y = cbrt_by_double(4, (vector_double)BOTH(lower, upper));
+    return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(LOWER(y)), wasm_f32x4_demote_f64x2_zero(UPPER(y)), 0, 2);
+}
+INLINE vector NAME(cbrt_of)(vector x) { return VECTOR(BOTH(NAME(cbrt_of_four)(LOWER(x)), NAME(cbrt_of_four)(UPPER(x)))); }
+#endif
+INLINE bits NAME(cbrt_is_left)(vector x) {
+    vector a = NAME(absolute)(x);
+    return ~((COMPARE(ge, a, ALL(MIN_NORMAL)) & COMPARE(le, a, ALL(LARGEST))) | COMPARE(eq, x, ALL(0)));
+}
 
 /* ---------------------------------------------------------------- trigonometric functions */
 
@@ -310,14 +421,16 @@ INLINE vector NAME(sin_of)(vector x) { return NAME(choose)(COMPARE(eq, x, ALL(0)
 INLINE vector NAME(cos_of)(vector x) { return NAME(sin_turned)(x, 1); }
 INLINE bits NAME(angle_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_ANGLE)); }
 
-/* tan(r + lost), the slope being near 1 + r^2, or -1 by that. */
+/* tan(r + lost), the slope being near 1 + r^2, is r + small / below where n is even; where it is odd, -below / above. */
 INLINE vector NAME(tan_of)(vector x) {
     vector r, lost;
-    bits is_odd = -(NAME(split_angle)(x, &r, &lost) & 1);
-    vector z = r * r, quotient = POLYNOMIAL(z, TAN_ABOVE) / POLYNOMIAL(z, TAN_BELOW);
-    vector rest = madd(z * r, quotient, madd(z, lost, lost)), upper = r + rest, lower = (r - upper) + rest;
-    vector inverse = ALL(-1) / upper, other = madd(inverse * inverse, lower, inverse);
-    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, NAME(choose)(is_odd, other, upper));
+    /* The two bits of n that count, as a number: 0, 2, -0 or -2. */
+    vector quadrant = VECTOR(NAME(split_angle)(x, &r, &lost) << (sizeof(real) * 8 - 2));
+    bits is_even = COMPARE(eq, VECTOR(BOTH(hidden(LOWER(quadrant)), hidden(UPPER(quadrant)))), ALL(0));
+    vector z = r * r, below = POLYNOMIAL(z, TAN_BELOW), small = madd(z * r, POLYNOMIAL(z, TAN_ABOVE), madd(z, lost, lost));
+    vector above = madd(r, below, small);
+    vector q = NAME(choose)(is_even, small, -below) / NAME(choose)(is_even, below, above);
+    return NAME(choose)(COMPARE(eq, x, ALL(0)), x, q + VECTOR(BITS(r) & is_even));
 }
 
 /* The angle whose tangent is y / x, neither below 0, as a sum of two: that of a quotient up to sqrt(2) - 1, from 0, pi / 4 or
@@ -332,11 +445,22 @@ INLINE void NAME(split_angle_of)(vector y, vector x, vector *upper, vector *lowe
     *upper = from + t;
     *lower = (t - (*upper - from)) + madd(z * t, POLYNOMIAL(z, ATAN), from_rest);
 }
+#ifdef HAS_TABLES
+/* By the table, the angle of c and that of (a - c) / (1 + a c), with a = |x|. */
+INLINE vector NAME(arctan_of)(vector x) {
+    /* So that neither is infinite. */
+    vector a = NAME(least)(NAME(absolute)(x), ALL(MAX_SQUARED)), c, angle;
+    NAME(look_up_part)(ATAN_TABLE, -5, 3, sizeof ATAN_TABLE / sizeof *ATAN_TABLE - 1, a, &c, &angle);
+    vector t = (a - c) / madd(a, c, ALL(1)), z = t * t;
+    return NAME(with_sign_of)(angle + madd(z * t, POLYNOMIAL(z, ATAN_OF_REST), t), x);
+}
+#else
 INLINE vector NAME(arctan_of)(vector x) {
     vector upper, lower;
     NAME(split_angle_of)(NAME(absolute)(x), ALL(1), &upper, &lower);
     return NAME(with_sign_of)(upper + lower, x);
 }
+#endif
 INLINE vector NAME(arctan2_of)(vector y, vector x) {
     vector upper, lower, pi = ALL(2 * HALF_PI);
     NAME(split_angle_of)(NAME(absolute)(y), NAME(absolute)(x), &upper, &lower);
@@ -362,9 +486,10 @@ INLINE bits NAME(hypot_is_left)(vector x, vector y) {
 /* arcsin(a) = a + rest for a up to 1/2; for larger ones arcsin(root + root_rest) = root + rest, where root^2 = (1 - a) / 2. */
 INLINE bits NAME(split_arcsin)(vector a, vector *root, vector *rest) {
     bits is_large = COMPARE(gt, a, ALL(0.5));
-    vector half = (ALL(1) - a) * ALL(0.5), z = NAME(choose)(is_large, half, a * a), s = NAME(square_root)(half);
-    vector root_rest = nmadd(s, s, half) / (s + (s + ALL(MIN_NORMAL)));
-    *root = NAME(choose)(is_large, s, a);
+    vector half = nmadd(a, ALL(0.5), ALL(0.5)), z = NAME(least)(half, a * a), s = NAME(square_root)(half);
+    /* By half the inverse of s, to a few bits. */
+    vector root_rest = nmadd(s, s, half) * VECTOR(WORDS(ABOUT_HALF) - BITS(s));
+    *root = NAME(least)(a, s);
     *rest = madd(*root * z, POLYNOMIAL(z, ASIN), VECTOR(BITS(root_rest) & is_large));
     return is_large;
 }
@@ -478,6 +603,7 @@ OF_ONE(log1p, log1p_is_left, LIBC(log1p))
 OF_ONE(arctanh, arctanh_is_left, LIBC(atanh))
 OF_ONE(arcsinh, arcsinh_is_left, LIBC(asinh))
 OF_ONE(arccosh, arccosh_is_left, NAME(arccosh_left))
+OF_ONE(cbrt, cbrt_is_left, LIBC(cbrt))
 OF_ONE(sin, angle_is_left, LIBC(sin))
 OF_ONE(cos, angle_is_left, LIBC(cos))
 OF_ONE(tan, angle_is_left, LIBC(tan))
@@ -516,10 +642,12 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef MADD
 #undef NMADD
 #undef SQRT
+#undef PMIN
 #undef COMPARISON
 #undef SHIFT
 #undef LOG2
 #undef LOG2_REST
+#undef HAS_TABLES
 #undef LOG2_SHORT
 #undef LOG2_SHORT_REST
 #undef INVERSE_LOG2
@@ -538,3 +666,4 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef MIN_SQUARED
 #undef MAX_ANGLE
 #undef TANH_IS_ONE
+#undef ABOUT_HALF

@@ -5,14 +5,14 @@
 #include <string.h>
 #include "operands.h"
 
-/* A strip of A, DEPTH x 3 vectors, and one of B, DEPTH x 2, stay in the first-level cache, DEPTH x COLUMNS numbers of B in the
+/* A strip of A, DEPTH x 4 vectors, and one of B, DEPTH x 2, stay in the first-level cache, DEPTH x COLUMNS numbers of B in the
  * second. */
 #define DEPTH 320
 #define ROWS 36
-#define COLUMNS 256
-#define STRIP_ROWS 3
+#define COLUMNS 320
+#define STRIP_ROWS 4
 /* Of the innermost loop, in a turn, between which the sums are not in registers: the work is counted then. */
-#define STEPS 16
+#define STEPS 32
 /* Of a scalar product: as many as hide the time that one operation takes. */
 #define DOT_SUMS 8
 

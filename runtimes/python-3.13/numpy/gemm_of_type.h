@@ -6,6 +6,7 @@ static void NAME(pack_rows)(v128_t *to, const char *from, intptr_t step, intptr_
     for (; count > 0; count -= STRIP_ROWS, from += STRIP_ROWS * step) {
         const char *p = from;
         if (count >= STRIP_ROWS)
+#pragma clang loop unroll_count(4)
             for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_ROWS)
 #pragma clang loop unroll(full)
                 for (int i = 0; i < STRIP_ROWS; i++) to[i] = SPLAT(factor * *(const real *)(p + i * step));
@@ -26,6 +27,7 @@ static void NAME(pack_columns)(real *to, const char *from, intptr_t step, intptr
                 wasm_v128_store(to + LANES, AT(p, 1));
             }
         else if (count >= STRIP_COLUMNS)
+#pragma clang loop unroll_count(4)
             for (intptr_t d = 0; d < depth; d++, p += along, to += STRIP_COLUMNS)
 #pragma clang loop unroll(full)
                 for (int i = 0; i < STRIP_COLUMNS; i++) to[i] = *(const real *)(p + i * step);
@@ -35,25 +37,31 @@ static void NAME(pack_columns)(real *to, const char *from, intptr_t step, intptr
     }
 }
 
-/* A strip of A times a strip of B. Wasmtime puts multiplications behind all that is read in a basic block, so each step ends
- * one; with six sums, five vectors that are read and a copy that the instruction wants, nothing leaves the registers. */
+/* A strip of A times a strip of B. Eight sums are as many as two operations a cycle need, each of which takes four cycles.
+ * Wasmtime puts multiplications behind all that is read in a basic block, so each half of a step ends one, the first by a test
+ * that never holds. In this form nothing leaves the registers in a turn. With the factors exchanged, or other numbers in that
+ * test, sums do, and it takes up to twice as long: whoever changes anything here has to look at the machine code. */
 static __attribute__((noinline)) void NAME(strip)(const v128_t *a, const real *b, intptr_t depth, v128_t *sums) {
     v128_t sum[STRIP_ROWS][2];
 #pragma clang loop unroll(full)
     for (int i = 0; i < STRIP_ROWS; i++) sum[i][0] = sum[i][1] = wasm_i32x4_splat(0);
 #pragma clang loop unroll(disable)
-    for (;; depth -= STEPS, a += STEPS * STRIP_ROWS, b += STEPS * STRIP_COLUMNS)
+    for (;; depth -= STEPS, a += STEPS * STRIP_ROWS, b += STEPS * STRIP_COLUMNS) {
+        /* So that all is read at constant distances from these two. */
+        __asm__("" : "+r"(a), "+r"(b));
 #pragma clang loop unroll(full)
-        for (int step = 0; step < STEPS; step++) {
+        for (unsigned step = 0; step < STEPS; step++) {
             v128_t b0 = wasm_v128_load(b + step * STRIP_COLUMNS), b1 = wasm_v128_load(b + step * STRIP_COLUMNS + LANES);
 #pragma clang loop unroll(full)
-            for (int i = 0; i < STRIP_ROWS; i++) {
+            for (unsigned i = 0; i < STRIP_ROWS; i++) {
                 v128_t one = a[step * STRIP_ROWS + i];
-                sum[i][0] = MADD(one, b0, sum[i][0]);
-                sum[i][1] = MADD(one, b1, sum[i][1]);
+                sum[i][0] = MADD(b0, one, sum[i][0]);
+                sum[i][1] = MADD(b1, one, sum[i][1]);
+                if (i == STRIP_ROWS / 2 - 1 && depth == -(intptr_t)(step * STRIP_ROWS + i + 1)) goto done;
             }
             if (depth == step + 1) goto done;
         }
+    }
 done:
 #pragma clang loop unroll(full)
     for (int i = 0; i < STRIP_ROWS; i++) sums[2 * i] = sum[i][0], sums[2 * i + 1] = sum[i][1];
@@ -72,6 +80,11 @@ static void NAME(block)(const v128_t *a, const real *b, intptr_t rows, intptr_t 
                     wasm_v128_store(to, ADD(AT(to, 0), sums[2 * r]));
                     wasm_v128_store(to + 16, ADD(AT(to, 1), sums[2 * r + 1]));
                 }
+            } else if (high == STRIP_ROWS && wide == STRIP_COLUMNS) {
+                const real *numbers = (const real *)sums;
+                for (int r = 0; r < STRIP_ROWS; r++, to += row)
+#pragma clang loop unroll(full)
+                    for (int s = 0; s < STRIP_COLUMNS; s++) *(real *)(to + s * column) += numbers[r * STRIP_COLUMNS + s];
             } else {
                 const real *numbers = (const real *)sums;
                 for (intptr_t r = 0; r < high; r++)
@@ -82,8 +95,17 @@ static void NAME(block)(const v128_t *a, const real *b, intptr_t rows, intptr_t 
 
 static intptr_t NAME(rounded)(intptr_t n, intptr_t most, intptr_t unit) { return ((n < most ? n : most) + unit - 1) / unit * unit; }
 
+static matrix NAME(turned)(matrix a) { return (matrix){a.at, a.column, a.row}; }
+static matrix NAME(last_first)(matrix a, intptr_t columns) { return (matrix){a.at + (columns - 1) * a.column, a.row, -a.column}; }
+
 int NAME(gemm)(intptr_t m, intptr_t n, intptr_t k, real alpha, matrix a, matrix b, matrix c) {
     if (k <= 0) return 1;
+    /* Vectors are written along rows, forwards. */
+    intptr_t size = sizeof(real);
+    int row_by_row = c.column == size || c.column == -size, column_by_column = c.row == size || c.row == -size;
+    if (column_by_column && !row_by_row)
+        return NAME(gemm)(n, m, k, alpha, NAME(turned)(b), NAME(turned)(a), NAME(turned)(c));
+    if (c.column == -size) b = NAME(last_first)(b, n), c = NAME(last_first)(c, n);
     /* Pieces of equal depth. */
     intptr_t pieces = (k + DEPTH - 1) / DEPTH, deepest = (k + pieces - 1) / pieces;
     v128_t *packed_a = malloc(NAME(rounded)(m, ROWS, STRIP_ROWS) * deepest * sizeof(v128_t) +
