@@ -242,9 +242,13 @@ async fn what_the_candidate_prints_is_where_the_tests_look_for_it() {
     let code = "def hello():\n    print('hello')\n";
     let tests = json!({"kind": "pytest", "source": "import solution\ndef test_capsys(capsys):\n    solution.hello()\n    assert capsys.readouterr().out == 'hello\\n'\n\
         def test_redirect():\n    import io, contextlib\n    out = io.StringIO()\n    with contextlib.redirect_stdout(out):\n        solution.hello()\n    assert out.getvalue() == 'hello\\n'\n"});
-    let answer = Server::shared().execute(json!({"code": code, "tests": tests})).await;
+    let answer = Server::shared().execute(json!({"code": code, "tests": &tests})).await;
     assert_shows(&answer, json!({"status": "passed", "stdout": "hello\nhello\n"}));
     assert_eq!(answer["cases"][1]["stdout"], "hello\n");
+    // However the candidate has set its streams.
+    let code = "import sys\ndef hello():\n    sys.stdout.reconfigure(write_through=False)\n    print('hello')\n";
+    let answer = Server::shared().execute(json!({"code": code, "tests": tests})).await;
+    assert_shows(&answer, json!({"status": "passed", "stdout": "hello\nhello\n"}));
 }
 
 #[tokio::test]
