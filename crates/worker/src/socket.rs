@@ -57,7 +57,7 @@ impl AsyncWrite for SocketWriter {
                 *room = Room::Awaited(sender);
                 Poll::Pending
             }
-            written => {
+            written @ Poll::Ready(_) => {
                 *room = Room::Unasked(sender.into_nonblocking_fd()?);
                 written
             }

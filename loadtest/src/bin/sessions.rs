@@ -99,6 +99,8 @@ async fn measured(pool: &Arc<InterpreterPool>, rounds: usize) -> anyhow::Result<
     let mut bytes = 0;
     let mut own = 0;
     for _ in 0..rounds {
+        // As a worker does when it has answered.
+        while pool.reset_used() {}
         let mut step = times.iter_mut().map(|(_, times)| times);
         let mut noted = |began: Instant| step.next().expect("one for each step").push(began.elapsed());
         let began = Instant::now();
