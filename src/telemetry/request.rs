@@ -264,7 +264,7 @@ impl Request {
         &self.route
     }
 
-    /// It has ended: how many seconds it took, and its span is closed. Its line is still to be written, by dropping it.
+    /// Ends it and its span; returns the seconds that it took. Its line in the log is written when it is dropped.
     pub fn end(&mut self) -> f64 {
         if let Some(seconds) = self.duration {
             return seconds;
