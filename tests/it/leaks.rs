@@ -227,7 +227,7 @@ async fn an_interpreter_that_waits_for_a_run_has_the_images_memory() {
     assert_eq!(waiting, 4);
 }
 
-/// Who asks for it first finds it so, too: its memory is reset only after the answer.
+/// Runs that follow at once find it so, too: its memory is reset only after the answer.
 #[tokio::test]
 async fn an_interpreter_that_is_asked_for_at_once_has_the_images_memory() {
     let (pool, limits) = pool().await;

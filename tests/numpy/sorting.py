@@ -26,7 +26,7 @@ def check(a):
 
 
 def check_selection(a, *kth):
-    """That each of the kth numbers is where it belongs, and all before and after it are on the right side."""
+    """Checks that each of the kth numbers is where it belongs, and all before and after it are on the right side."""
     expected, bits = np.sort(a), f"u{a.itemsize}"
     whole = a.copy()
     whole.partition(kth)
