@@ -46,7 +46,7 @@ pub(super) struct Idle<M> {
     pub store: Store<HostState>,
     /// The instance.
     pub instance: Instance,
-    /// What its memory is.
+    /// State of its memory.
     pub memory: IdleMemory,
 }
 
