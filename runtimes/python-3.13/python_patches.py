@@ -306,12 +306,6 @@ PATCHES = [
     ("Python/generated_cases.c.h", "dict->ma_version_tag = new_version; // PEP 509", ""),
     # The instructions of a function: few have as many as there was room for, and what there is room for is cleared.
     ("Python/instruction_sequence.c", "#define INITIAL_INSTR_SEQUENCE_SIZE 100\n", "#define INITIAL_INSTR_SEQUENCE_SIZE 32\n"),
-    # The C library finds a number where there is none, for some below -1.
-    (
-        "Modules/mathmodule.c",
-        "FUNC1(acosh, acosh, 0,\n",
-        "static __attribute__((noinline)) double\nm_acosh(double x)\n{\n    return x < 1.0 ? Py_NAN : acosh(x);\n}\n\nFUNC1(acosh, m_acosh, 0,\n",
-    ),
     # There are no threads, as with CPython's own build for WASI.
     (
         "Python/thread.c",

@@ -1,4 +1,5 @@
-/* log2 and log10 as FreeBSD's msun has them. The toolchain's lose the low half of a subnormal number when they scale it. */
+/* log2, log10 and acosh as FreeBSD's msun has them. The toolchain's lose the low half of a subnormal number when they scale it, and
+ * find an area hyperbolic cosine for some numbers below -1. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -71,3 +72,14 @@ double log10(double x) {
     value_low += (y - w) + value_high;
     return value_low + w;
 }
+
+double acosh(double x) {
+    static const double log_2 = 6.93147180559945286227e-01;
+    if (x < 1) return (x - x) / 0.0;
+    if (x > 0x1p28) return log(x) + log_2;
+    if (x > 2) return log(2 * x - 1 / (x + sqrt(x * x - 1)));
+    double above = x - 1;
+    return log1p(above + sqrt(2 * above + above * above));
+}
+
+float acoshf(float x) { return (float)acosh(x); }

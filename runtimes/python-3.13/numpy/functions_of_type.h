@@ -349,8 +349,6 @@ INLINE vector NAME(arccosh_of)(vector x) {
     return NAME(log_beside_one)(y, &rest);
 }
 INLINE bits NAME(arccosh_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
-/* libc's gives numbers for some negative ones. */
-static real NAME(arccosh_left)(real x) { return x < 1 ? (real)NAN : LIBC(acosh)(x); }
 
 /* ---------------------------------------------------------------- cube roots */
 
@@ -602,7 +600,7 @@ OF_ONE(log10, log_is_left, NAME(log10_left))
 OF_ONE(log1p, log1p_is_left, LIBC(log1p))
 OF_ONE(arctanh, arctanh_is_left, LIBC(atanh))
 OF_ONE(arcsinh, arcsinh_is_left, LIBC(asinh))
-OF_ONE(arccosh, arccosh_is_left, NAME(arccosh_left))
+OF_ONE(arccosh, arccosh_is_left, LIBC(acosh))
 OF_ONE(cbrt, cbrt_is_left, LIBC(cbrt))
 OF_ONE(sin, angle_is_left, LIBC(sin))
 OF_ONE(cos, angle_is_left, LIBC(cos))
