@@ -4,9 +4,11 @@
 //! - [`process::main`] is the worker's own loop (`proofbox worker`, started by the pool alone);
 //! - [`rpc`] is what can be asked of a session, which lives in one of them;
 //! - `admission` asks the front process for permits, for the interpreters of commands;
+//! - `answers` gives requests their turns at the socket;
 //! - `protocol` is what they say to each other over a Unix socket.
 
 mod admission;
+mod answers;
 mod commands;
 #[doc(hidden)]
 pub mod fuzz_targets;

@@ -14,6 +14,7 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::WorkerAdmission;
+use super::answers::Answers;
 use super::protocol::{FromWorker, RunId, ToWorker, decode, encode, framing};
 use super::rpc::RequestError;
 use super::sessions::{EventPermits, Listener, Sessions};
@@ -126,7 +127,8 @@ async fn serve() -> anyhow::Result<()> {
         }
     };
 
-    let (answers, mut queue) = mpsc::unbounded_channel::<FromWorker>();
+    let (answers, queue) = mpsc::unbounded_channel::<FromWorker>();
+    let mut queue = Answers::new(queue);
     let interpreters = Arc::clone(&pool);
     let writer = tokio::spawn(async move {
         while let Some(answer) = queue.recv().await {
