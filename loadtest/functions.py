@@ -5,22 +5,21 @@
     python3 loadtest/functions.py --proofbox target/release/proofbox --check      how many of the list the program has
 
 Needs `perf`, and the right to sample the service's processes. Prints, functions graded in process and in isolation, calls of
-sessions and forks are asked for in turns by one client. A function counts once it was seen twice. The names are those of one
-compiler and one Cargo.lock: where the program lacks more than a few, make them anew."""
+sessions and forks are asked for, one kind after the other, by one client. A function counts once it was seen twice. The names are
+those of one compiler and one Cargo.lock: where the program lacks more than a few, make them anew."""
 
 import argparse
 import collections
-import http.client
-import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
+
+import ageing
+import sessions
 
 ORDER = pathlib.Path(__file__).resolve().parent.parent / "src/link/functions.txt"
 FUNCTION = "def add(a, b):\n    return a + b\n"
@@ -29,55 +28,28 @@ GRADED = {"code": FUNCTION, "tests": {"kind": "asserts", "asserts": ASSERTS}}
 MIN_SAMPLES = 2
 
 
-class Client:
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-
-    def ask(self, method, path, body=None):
-        self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status >= 300:
-            sys.exit(f"{method} {path} was answered {answer.status}: {text[:300]!r}")
-        return json.loads(text) if text else None
-
-    def execute(self, body):
-        answer = self.ask("POST", "/v1/execute", body)
-        if answer["status"] not in ("ok", "passed"):
-            sys.exit(f"{body} was not run: {answer}")
-
-    def session(self):
-        id = self.ask("POST", "/v1/sessions", {"ttl_seconds": 60})["id"]
-        for call in range(5):
-            self.ask("POST", f"/v1/sessions/{id}/execute", {"code": f"x = {call}\nx + 1"})
-        fork = self.ask("POST", f"/v1/sessions/{id}/fork", {"count": 1})["sessions"][0]["id"]
-        for each in (id, fork):
-            self.ask("DELETE", f"/v1/sessions/{each}")
+def execute(client, body):
+    answer = client.request("POST", "/v1/execute", body)
+    if answer["status"] not in ("ok", "passed"):
+        sys.exit(f"{body} was not run: {answer}")
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def processes(parent):
-    """A process and those that it has started."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
-    found = [parent]
-    for pid in found:
-        found += [child for child, its in pairs if its == pid]
-    return found
+def use_session(client):
+    id = client.open()
+    for call in range(5):
+        client.run(id, f"x = {call}\nx + 1")
+    fork = client.request("POST", f"/v1/sessions/{id}/fork", {"count": 1})["sessions"][0]["id"]
+    for each in (id, fork):
+        client.request("DELETE", f"/v1/sessions/{each}")
 
 
 def sampled(client, pids, program, folder, seconds):
     """Yields, for each kind of request, the counts of samples while it was asked for."""
     kinds = {
-        "prints": lambda: client.execute({"code": "print(1 + 1)"}),
-        "graded in process": lambda: client.execute(GRADED | {"grading": "in_process"}),
-        "graded in isolation": lambda: client.execute(GRADED),
-        "sessions": client.session,
+        "prints": lambda: execute(client, {"code": "print(1 + 1)"}),
+        "graded in process": lambda: execute(client, GRADED | {"grading": "in_process"}),
+        "graded in isolation": lambda: execute(client, GRADED),
+        "sessions": lambda: use_session(client),
     }
     for name, ask in kinds.items():
         print(f"{name} for {seconds} s", file=sys.stderr)
@@ -101,17 +73,6 @@ def samples(data, program):
     return counts
 
 
-def ready(port, service):
-    """A client of the service once it runs snippets."""
-    while service.poll() is None:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60).close()
-            return Client(port)
-        except OSError:
-            time.sleep(0.2)
-    sys.exit(f"the service ended with {service.returncode}")
-
-
 def check(program, order):
     listed = order.read_text().split()
     symbols = subprocess.run(["nm", "--format=just-symbols", program], capture_output=True, text=True, check=True).stdout.split()
@@ -127,20 +88,19 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ORDER, help="default: src/link/functions.txt")
     parser.add_argument("--check", action="store_true", help="make nothing; needs `nm`, and exits with 1 if the program lacks a tenth of them")
     given = parser.parse_args()
-    program, port = given.proofbox.resolve(), free_port()
+    program = given.proofbox.resolve()
     if given.check:
         return check(program, given.out)
     if not shutil.which("perf"):
         sys.exit("perf is not installed")
-    with tempfile.TemporaryDirectory() as folder:
-        service = subprocess.Popen([program, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", folder], stderr=subprocess.DEVNULL)
-        try:
-            client = ready(port, service)
-            pids = ",".join(map(str, processes(service.pid)))
+    service = ageing.Service(program)
+    try:
+        client = sessions.Service(f"http://127.0.0.1:{service.port}")
+        pids = ",".join(map(str, (service.process.pid, *sessions.children(service.process.pid))))
+        with tempfile.TemporaryDirectory() as folder:
             counts = list(sampled(client, pids, program, folder, given.seconds))
-        finally:
-            service.terminate()
-            service.wait()
+    finally:
+        service.end()
     total = sum(counts, collections.Counter())
     kinds = {name: sum(name in count for count in counts) for name in total}
     names = [name for name in sorted(total, key=lambda name: (-kinds[name], -total[name], name)) if total[name] >= MIN_SAMPLES]

@@ -20,7 +20,7 @@ fn main() {
     }
 }
 
-/// Whether the linker that `rustc` uses takes these arguments: LLVM's does.
+/// Returns whether the linker that `rustc` uses takes these arguments: LLVM's does.
 fn links(arguments: &[&str], program: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition=2024", "--emit=link", "--target", &variable("TARGET"), "--out-dir", &variable("OUT_DIR")]);

@@ -7,11 +7,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::protocol::{FromWorker, RunId};
 
-/// Receiver of answers that gives requests to sessions their turns. All that is no request's waits in one line.
+/// Receiver of answers that gives requests to sessions their turns. All that is no such request's waits in one line.
 pub(crate) struct Answers {
     incoming: UnboundedReceiver<FromWorker>,
     waiting: HashMap<Option<RunId>, VecDeque<FromWorker>>,
-    /// Those for which something waits, the next one first.
+    /// Keys of `waiting`, the next one first.
     turns: VecDeque<Option<RunId>>,
 }
 
@@ -22,11 +22,14 @@ impl Answers {
 
     /// Returns the next frame; none once all senders are gone and all has been taken.
     pub(crate) async fn recv(&mut self) -> Option<FromWorker> {
-        while let Ok(answer) = self.incoming.try_recv() {
-            self.put(answer);
-        }
         if self.turns.is_empty() {
             let answer = self.incoming.recv().await?;
+            if self.incoming.is_empty() {
+                return Some(answer);
+            }
+            self.put(answer);
+        }
+        while let Ok(answer) = self.incoming.try_recv() {
             self.put(answer);
         }
         self.take()
@@ -65,7 +68,7 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::SessionEvent;
+    use crate::rpc::{RequestError, SessionEvent};
     use tokio::sync::mpsc;
 
     fn event(id: RunId) -> FromWorker {
@@ -92,5 +95,26 @@ mod tests {
         assert!(answers.is_empty());
         assert_eq!(taken[..4], [Some(1), Some(2), None, Some(1)]);
         assert_eq!(taken.len(), 1002);
+    }
+
+    #[tokio::test]
+    async fn frames_of_one_request_keep_their_order() {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut answers = Answers::new(receiver);
+        for round in 0..100 {
+            sender.send(FromWorker::Pong { live: round }).expect("it is there");
+            sender.send(event(1)).expect("it is there");
+        }
+        sender.send(FromWorker::Answered { id: 1, result: Err(RequestError::NoSession) }).expect("it is there");
+        drop(sender);
+        let (mut rounds, mut last) = (Vec::new(), None);
+        while let Some(answer) = answers.recv().await {
+            match answer {
+                FromWorker::Pong { live } => rounds.push(live),
+                of_request => last = Some(of_request),
+            }
+        }
+        assert_eq!(rounds, (0..100).collect::<Vec<_>>());
+        assert!(matches!(last, Some(FromWorker::Answered { id: 1, .. })));
     }
 }
