@@ -251,7 +251,6 @@ fn a_setting_that_cannot_be_used_stops_the_start_and_is_named() {
     ];
     for (arguments, variables, named) in settings {
         let output = proofbox(arguments)
-            .env("PROOFBOX_LISTEN", "127.0.0.1:0")
             .envs(variables.iter().copied())
             .current_dir(directory.path())
             .output()

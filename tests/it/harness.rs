@@ -52,8 +52,13 @@ fn spawn(command: Command) -> Child {
 
 /// The binary, with these arguments.
 pub(crate) fn proofbox(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proofbox"));
-    command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
+    command(Path::new(env!("CARGO_BIN_EXE_proofbox")), arguments)
+}
+
+/// The same of a copy of the binary. If it serves, then at a free port: the usual one may be taken.
+fn command(binary: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary);
+    command.args(arguments).env("NO_COLOR", "1").env("PROOFBOX_LISTEN", "127.0.0.1:0").stdin(Stdio::null());
     command
 }
 
@@ -84,13 +89,11 @@ impl Server {
 
     /// The same with a copy of the binary.
     pub(crate) fn start_binary(binary: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(binary);
-        command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null());
-        Self::start_command(command, |_| {})
+        Self::start_command(command(binary, arguments), |_| {})
     }
 
     fn start_command(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Self {
-        command.arg("serve").env("PROOFBOX_LISTEN", "127.0.0.1:0").stderr(Stdio::piped());
+        command.arg("serve").stderr(Stdio::piped());
         let data = tempfile::tempdir().expect("a temporary directory");
         command.env("PROOFBOX_DATA_DIR", data.path());
         prepare(&mut command);
