@@ -45,47 +45,59 @@ INLINE void NAME(carry)(vector *upper, vector *lower, vector large) {
     *lower = *lower - (*upper - large);
 }
 
+/* Where a vector's entries are in a table, in bytes. They go through memory, for the machine takes three instructions to get one out
+ * of a vector, and loops write those of several vectors before they read the first, for a read waits for what was just written. */
+typedef volatile union { v128_t all; uint32_t each[4]; } NAME(places);
+
 #ifdef HAS_TABLES
-/* Entries of a table, by their places in bytes. Addresses go through memory, for the machine takes three instructions to get one
- * out of a vector. */
-INLINE void NAME(look_up)(const real (*table)[2], v128_t places, vector *first, vector *second) {
-    volatile union { v128_t all; uint32_t each[LANES]; } place;
+#define PLACES(name, x) (&(const NAME(places)){NAME(name##_places)(x)})
+
+INLINE void NAME(look_up)(const real (*table)[2], const NAME(places) *at, vector *first, vector *second) {
     v128_t entries[LANES];
-    place.all = places;
 #pragma clang loop unroll(full)
-    for (int i = 0; i < LANES; i++) entries[i] = AT((const char *)table + place.each[i], 0);
+    for (int i = 0; i < LANES; i++) entries[i] = AT((const char *)table + at->each[i], 0);
     *first = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 0, 2), wasm_i64x2_shuffle(entries[2], entries[3], 0, 2)));
     *second = VECTOR(BOTH(wasm_i64x2_shuffle(entries[0], entries[1], 1, 3), wasm_i64x2_shuffle(entries[2], entries[3], 1, 3)));
 }
 
-/* The same of a table that has one entry for all below 2^least, 2^digits for the numbers from a power of 2 to the next, and the
- * last for all above. */
-INLINE void NAME(look_up_part)(const real (*table)[2], int least, int digits, int last, vector a, vector *first, vector *second) {
-    /* The upper halves of words are enough. */
+/* The upper halves of words, which are enough to find entries. */
+INLINE v128_t NAME(upper_halves)(bits x) { return wasm_i32x4_shuffle(LOWER(x), UPPER(x), 1, 3, 5, 7); }
+
+/* In a table that has one entry for all below 2^least, 2^digits for the numbers from a power of 2 to the next, and the last for all
+ * above. */
+INLINE v128_t NAME(places_of_parts)(int least, int digits, int last, vector a) {
     const int shift = FRACTION - 32 - digits;
     const v128_t before = wasm_i32x4_splat(((BIAS + least) << (FRACTION - 32)) - (1 << shift));
-    v128_t halves = wasm_i32x4_max(wasm_i32x4_shuffle(LOWER(a), UPPER(a), 1, 3, 5, 7), before);
+    v128_t halves = wasm_i32x4_max(NAME(upper_halves)(BITS(a)), before);
     v128_t numbers = wasm_i32x4_min(wasm_u32x4_shr(wasm_i32x4_sub(halves, before), shift), wasm_i32x4_splat(last));
-    NAME(look_up)(table, wasm_i32x4_shl(numbers, 4), first, second);
+    return wasm_i32x4_shl(numbers, 4);
 }
+#else
+#define PLACES(name, x) NULL
 #endif
 
 /* ---------------------------------------------------------------- exponential functions */
 
 #ifdef HAS_TABLES
-/* 2^(n / 128) less a rest, which is a part of it; n is in the lowest bits of `sum`. */
-INLINE vector NAME(power)(vector sum, vector *rest) {
-    vector first;
+INLINE v128_t NAME(power_places)(vector sum) {
     v128_t numbers = wasm_i32x4_shuffle(LOWER(sum), UPPER(sum), 0, 2, 4, 6);
-    NAME(look_up)(EXP_TABLE, wasm_v128_and(wasm_i32x4_shl(numbers, 4), wasm_i32x4_splat(127 << 4)), &first, rest);
+    return wasm_v128_and(wasm_i32x4_shl(numbers, 4), wasm_i32x4_splat(127 << 4));
+}
+/* 2^(n / 128) less a rest, which is a part of it; n is in the lowest bits of `sum`. */
+INLINE vector NAME(power)(vector sum, const NAME(places) *at, vector *rest) {
+    vector first;
+    NAME(look_up)(EXP_TABLE, at, &first, rest);
     return VECTOR((BITS(sum) << (FRACTION - 7)) + BITS(first));
 }
 
+INLINE vector NAME(exp_sum)(vector x) { return madd(x, ALL(128 / LOG2), ALL(SHIFT)); }
+INLINE v128_t NAME(exp_places)(vector x) { return NAME(power_places)(NAME(exp_sum)(x)); }
+INLINE v128_t NAME(sinh_places)(vector x) { return NAME(exp_places)(NAME(absolute)(x)); }
 /* exp(x) = scale (1 + r + rest), with |r| up to log(2) / 256; x less MAX_EXPONENT. What r has lost counts where 1 is taken off the
  * result. */
-INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, vector *rest) {
-    vector sum = madd(x, ALL(128 / LOG2), ALL(SHIFT)), n = sum - ALL(SHIFT), of_power;
-    *scale = NAME(power)(sum, &of_power);
+INLINE void NAME(split_exp)(vector x, const NAME(places) *at, int less_one, vector *scale, vector *r, vector *rest) {
+    vector sum = NAME(exp_sum)(x), n = sum - ALL(SHIFT), of_power;
+    *scale = NAME(power)(sum, at, &of_power);
     /* Exact: both have the same lowest bit. */
     vector upper = nmadd(n, ALL(LOG2 / 128), x);
     *r = nmadd(n, ALL(LOG2_REST / 128), upper);
@@ -93,14 +105,15 @@ INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, ve
     *rest = madd(*r * *r, POLYNOMIAL(*r, EXP), of_power);
 }
 
-INLINE vector NAME(exp2_of)(vector x) {
-    vector sum = x + ALL(SHIFT / 128), r = x - (sum - ALL(SHIFT / 128)), of_power, scale = NAME(power)(sum, &of_power);
+INLINE v128_t NAME(exp2_places)(vector x) { return NAME(power_places)(x + ALL(SHIFT / 128)); }
+INLINE vector NAME(exp2_of)(vector x, const NAME(places) *at) {
+    vector sum = x + ALL(SHIFT / 128), r = x - (sum - ALL(SHIFT / 128)), of_power, scale = NAME(power)(sum, at, &of_power);
     vector rest = madd(r * r, POLYNOMIAL(r, EXP2), madd(r, ALL(LOG2_REST), of_power));
     return madd(scale, madd(r, ALL(LOG2), rest), scale);
 }
 #else
 /* The same with |r| up to log(2) / 2. What r has lost always counts. */
-INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, vector *rest) {
+INLINE void NAME(split_exp)(vector x, const NAME(places) *at, int less_one, vector *scale, vector *r, vector *rest) {
     vector sum = madd(x, ALL(1 / LOG2), ALL(SHIFT)), power = sum - ALL(SHIFT);
     /* The nearest integer is in the sum's lowest bits. */
     *scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
@@ -111,7 +124,7 @@ INLINE void NAME(split_exp)(vector x, int less_one, vector *scale, vector *r, ve
     *rest = madd(*r * *r, POLYNOMIAL(*r, EXP), lost);
 }
 
-INLINE vector NAME(exp2_of)(vector x) {
+INLINE vector NAME(exp2_of)(vector x, const NAME(places) *at) {
     vector sum = x + ALL(SHIFT), r = x - (sum - ALL(SHIFT));
     vector scale = VECTOR((BITS(sum) + BIAS) << FRACTION);
     vector rest = madd(r * r, POLYNOMIAL(r, EXP2), r * ALL(LOG2_REST));
@@ -119,9 +132,9 @@ INLINE vector NAME(exp2_of)(vector x) {
 }
 #endif
 
-INLINE vector NAME(exp_of)(vector x) {
+INLINE vector NAME(exp_of)(vector x, const NAME(places) *at) {
     vector scale, r, rest;
-    NAME(split_exp)(x, 0, &scale, &r, &rest);
+    NAME(split_exp)(x, at, 0, &scale, &r, &rest);
     return madd(scale, r + rest, scale);
 }
 INLINE bits NAME(exp_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_EXPONENT)); }
@@ -129,25 +142,28 @@ INLINE bits NAME(exp_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x),
 INLINE bits NAME(exp2_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(BIAS - 1)); }
 
 /* exp(x) - 1 as a sum of two, the second of which is what the first has lost. */
-INLINE void NAME(split_expm1)(vector x, vector *upper, vector *lower) {
+INLINE void NAME(split_expm1)(vector x, const NAME(places) *at, vector *upper, vector *lower) {
     vector scale, r, rest;
-    NAME(split_exp)(x, 1, &scale, &r, &rest);
+    NAME(split_exp)(x, at, 1, &scale, &r, &rest);
     vector large = scale - ALL(1), sum = madd(scale, r, large);
     *lower = madd(scale, rest, madd(scale, r, large - sum));
     NAME(carry)(upper, lower, sum);
 }
 
-INLINE vector NAME(expm1_of)(vector x) {
+INLINE vector NAME(expm1_of)(vector x, const NAME(places) *at) {
     vector upper, lower;
-    NAME(split_expm1)(x, &upper, &lower);
+    NAME(split_expm1)(x, at, &upper, &lower);
     return NAME(with_sign_of)(upper + lower, x);
 }
 
 #ifdef HAS_TABLES
+INLINE v128_t NAME(tanh_places)(vector x) {
+    return NAME(places_of_parts)(-4, 4, sizeof TANH_TABLE / sizeof *TANH_TABLE - 1, NAME(absolute)(x));
+}
 /* By the table, h + t (1 - h^2) / (1 + h t), where h and t are the tanh of c and d, and c + d = |x|. */
-INLINE vector NAME(tanh_of)(vector x) {
+INLINE vector NAME(tanh_of)(vector x, const NAME(places) *at) {
     vector a = NAME(least)(NAME(absolute)(x), ALL(TANH_IS_ONE)), c, h;
-    NAME(look_up_part)(TANH_TABLE, -4, 4, sizeof TANH_TABLE / sizeof *TANH_TABLE - 1, a, &c, &h);
+    NAME(look_up)(TANH_TABLE, at, &c, &h);
     vector d = a - c, z = d * d, t = madd(z * d, POLYNOMIAL(z, TANH), d);
     return NAME(with_sign_of)(h + t * nmadd(h, h, ALL(1)) / madd(h, t, ALL(1)), x);
 }
@@ -168,7 +184,7 @@ INLINE void NAME(look_up_rows)(v128_t places, v128_t *columns) {
 }
 
 /* By a polynomial of the difference to the nearest multiple of 1 / TANH_STEPS. */
-INLINE vector NAME(tanh_of)(vector x) {
+INLINE vector NAME(tanh_of)(vector x, const NAME(places) *at) {
     vector a = NAME(least)(NAME(absolute)(x), ALL(TANH_IS_ONE)), sum = madd(a, ALL(TANH_STEPS), ALL(SHIFT));
     vector d = nmadd(sum - ALL(SHIFT), ALL(1.0f / TANH_STEPS), a);
     bits places = (BITS(sum) << 4) & WORDS(511 << 4);
@@ -182,9 +198,9 @@ INLINE vector NAME(tanh_of)(vector x) {
 #endif
 
 /* With e = exp(|x|) - 1: (e + e / (e + 1)) / 2. */
-INLINE vector NAME(sinh_of)(vector x) {
+INLINE vector NAME(sinh_of)(vector x, const NAME(places) *at) {
     vector upper, lower;
-    NAME(split_expm1)(NAME(absolute)(x), &upper, &lower);
+    NAME(split_expm1)(NAME(absolute)(x), at, &upper, &lower);
     vector half = ALL(0.5) * upper, other = half / ((upper + ALL(1)) + lower), sum = half + other;
     vector rest = madd(ALL(0.5), lower, other - (sum - half));
     return NAME(with_sign_of)(sum + rest, x);
@@ -195,9 +211,9 @@ INLINE bits NAME(sinh_is_left)(vector x) {
     return ~(COMPARE(lt, size, ALL(MAX_EXPONENT)) & (COMPARE(ge, size, ALL(MIN_NORMAL * (real)0x1p60)) | COMPARE(eq, size, ALL(0))));
 }
 
-INLINE vector NAME(cosh_of)(vector x) {
+INLINE vector NAME(cosh_of)(vector x, const NAME(places) *at) {
     vector scale, r, rest;
-    NAME(split_exp)(NAME(absolute)(x), 0, &scale, &r, &rest);
+    NAME(split_exp)(NAME(absolute)(x), at, 0, &scale, &r, &rest);
     vector half = scale * ALL(0.5), upper = madd(half, r, half), lower = madd(half, rest, half * r - (upper - half));
     return upper + (ALL(0.25) / (upper + lower) + lower);
 }
@@ -207,28 +223,32 @@ INLINE vector NAME(cosh_of)(vector x) {
 /* Each type has its own log_of(x), split_log(x), by which log(x) = k log(2) + upper + lower, lower being what upper has lost,
  * and log_beside_one(x, x_rest), which is log(1 + x + x_rest), x above -1, if there is a rest. */
 #ifdef HAS_TABLES
+INLINE bits NAME(from_least_fraction)(vector x) { return BITS(x) - BITS(ALL(LEAST_FRACTION)); }
+/* The first 7 bits of a fraction are its entry's number, and an entry has 2^4 bytes. */
+INLINE v128_t NAME(log_places)(vector x) {
+    v128_t halves = NAME(upper_halves)(NAME(from_least_fraction)(x));
+    return wasm_v128_and(wasm_u32x4_shr(halves, FRACTION - 32 - 7 - 4), wasm_i32x4_splat(127 << 4));
+}
 /* By the table: x is near c 2^k. Gives k, its bits as an exponent, 1/c and log(c). */
-INLINE void NAME(look_up_log)(vector x, vector *k, bits *exponent, vector *inverse, vector *logarithm) {
-    bits moved = BITS(x) - BITS(ALL(LEAST_FRACTION));
+INLINE void NAME(look_up_log)(vector x, const NAME(places) *at, vector *k, bits *exponent, vector *inverse, vector *logarithm) {
+    bits moved = NAME(from_least_fraction)(x);
     *exponent = moved >> FRACTION << FRACTION;
-    /* The upper halves of words are enough from here. */
-    v128_t halves = wasm_i32x4_shuffle(LOWER(moved), UPPER(moved), 1, 3, 5, 7), powers = wasm_i32x4_shr(halves, FRACTION - 32);
+    v128_t powers = wasm_i32x4_shr(NAME(upper_halves)(moved), FRACTION - 32);
     *k = VECTOR(BOTH(wasm_f64x2_convert_low_i32x4(powers), wasm_f64x2_convert_low_i32x4(wasm_i64x2_shuffle(powers, powers, 1, 1))));
-    /* The first 7 bits of a fraction are its entry's number, and an entry has 2^4 bytes. */
-    NAME(look_up)(LOG_TABLE, wasm_v128_and(wasm_u32x4_shr(halves, FRACTION - 32 - 7 - 4), wasm_i32x4_splat(127 << 4)), inverse, logarithm);
+    NAME(look_up)(LOG_TABLE, at, inverse, logarithm);
 }
 
 /* x = c 2^k (1 + r). */
-INLINE void NAME(split)(vector x, vector *k, vector *logarithm, vector *r) {
+INLINE void NAME(split)(vector x, const NAME(places) *at, vector *k, vector *logarithm, vector *r) {
     bits exponent;
     vector inverse;
-    NAME(look_up_log)(x, k, &exponent, &inverse, logarithm);
+    NAME(look_up_log)(x, at, k, &exponent, &inverse, logarithm);
     *r = madd(VECTOR(BITS(x) - exponent), inverse, ALL(-1));
 }
 
-INLINE void NAME(split_log)(vector x, vector *k, vector *upper, vector *lower) {
+INLINE void NAME(split_log)(vector x, const NAME(places) *at, vector *k, vector *upper, vector *lower) {
     vector logarithm, r;
-    NAME(split)(x, k, &logarithm, &r);
+    NAME(split)(x, at, k, &logarithm, &r);
     *upper = logarithm + r;
     *lower = madd(r * r, POLYNOMIAL(r, LOG), (logarithm - *upper) + r);
 }
@@ -240,17 +260,18 @@ INLINE vector NAME(log_sum)(vector k, vector logarithm, vector r, const vector *
     return madd(k, ALL(LOG2_SHORT), logarithm) + (r + madd(r * r, POLYNOMIAL(r, LOG), least));
 }
 
-INLINE vector NAME(log_of)(vector x) {
+INLINE vector NAME(log_of)(vector x, const NAME(places) *at) {
     vector k, logarithm, r;
-    NAME(split)(x, &k, &logarithm, &r);
+    NAME(split)(x, at, &k, &logarithm, &r);
     return NAME(log_sum)(k, logarithm, r, NULL);
 }
 
+INLINE v128_t NAME(log_beside_one_places)(vector x) { return NAME(log_places)(ALL(1) + x); }
 /* 1 + x only says which entry it is: r = x / (c 2^k) + (1 / (c 2^k) - 1), the last of which is exact where k is small. */
-INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest) {
+INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest, const NAME(places) *at) {
     bits exponent;
     vector k, inverse, logarithm;
-    NAME(look_up_log)(ALL(1) + x, &k, &exponent, &inverse, &logarithm);
+    NAME(look_up_log)(ALL(1) + x, at, &k, &exponent, &inverse, &logarithm);
     inverse = VECTOR(BITS(inverse) - exponent);
     vector r = madd(x, inverse, inverse - ALL(1)), rest;
     if (x_rest) rest = *x_rest * inverse;
@@ -274,19 +295,19 @@ INLINE void NAME(split_log_beside_one)(vector f, vector *upper, vector *lower) {
     *lower = madd(s, series, ((f - *upper) - half) - madd(half_f, f, -half));
 }
 
-INLINE void NAME(split_log)(vector x, vector *k, vector *upper, vector *lower) {
+INLINE void NAME(split_log)(vector x, const NAME(places) *at, vector *k, vector *upper, vector *lower) {
     vector m, inverse;
     NAME(split)(x, k, &m, &inverse);
     NAME(split_log_beside_one)(m - ALL(1), upper, lower);
 }
 
-INLINE vector NAME(log_of)(vector x) {
+INLINE vector NAME(log_of)(vector x, const NAME(places) *at) {
     vector k, upper, lower;
-    NAME(split_log)(x, &k, &upper, &lower);
+    NAME(split_log)(x, at, &k, &upper, &lower);
     return madd(k, ALL(LOG2), upper + madd(k, ALL(LOG2_REST), lower));
 }
 
-INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest) {
+INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest, const NAME(places) *at) {
     vector sum = ALL(1) + x, of_x = sum - ALL(1), lost = (ALL(1) - (sum - of_x)) + (x - of_x), k, m, inverse, upper, lower;
     NAME(split)(sum, &k, &m, &inverse);
     bits is_near = COMPARE(eq, k, ALL(0));
@@ -305,23 +326,30 @@ INLINE vector NAME(log_beside_one)(vector x, const vector *x_rest) {
 INLINE bits NAME(log_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(MIN_NORMAL)) & COMPARE(le, x, ALL(LARGEST))); }
 
 /* In another base: k times the logarithm of 2, which is exact, and that of m times a factor. */
-INLINE vector NAME(log_in_base)(vector x, real of_2, real of_2_rest, real factor, real factor_rest) {
+INLINE vector NAME(log_in_base)(vector x, const NAME(places) *at, real of_2, real of_2_rest, real factor, real factor_rest) {
     vector k, upper, lower;
-    NAME(split_log)(x, &k, &upper, &lower);
+    NAME(split_log)(x, at, &k, &upper, &lower);
     vector large = k * ALL(of_2), small = upper * ALL(factor), sum = large + small;
     vector rest = madd(upper, ALL(factor), -small) + madd(upper, ALL(factor_rest), lower * ALL(factor));
     return sum + ((small - (sum - large)) + madd(k, ALL(of_2_rest), rest));
 }
-INLINE vector NAME(log2_of)(vector x) { return NAME(log_in_base)(x, 1, 0, INVERSE_LOG2, INVERSE_LOG2_REST); }
-INLINE vector NAME(log10_of)(vector x) { return NAME(log_in_base)(x, LOG10_OF_2, LOG10_OF_2_REST, INVERSE_LOG10, INVERSE_LOG10_REST); }
+INLINE vector NAME(log2_of)(vector x, const NAME(places) *at) { return NAME(log_in_base)(x, at, 1, 0, INVERSE_LOG2, INVERSE_LOG2_REST); }
+INLINE vector NAME(log10_of)(vector x, const NAME(places) *at) {
+    return NAME(log_in_base)(x, at, LOG10_OF_2, LOG10_OF_2_REST, INVERSE_LOG10, INVERSE_LOG10_REST);
+}
 /* libc's are not exact for subnormal numbers. */
-static real NAME(log2_left)(real x) { return x > 0 && x < MIN_NORMAL ? NAME(log2_of)(ALL(x * (real)0x1p54))[0] - 54 : LIBC(log2)(x); }
+static real NAME(log2_left)(real x) {
+    const vector more = ALL(x * (real)0x1p54);
+    return x > 0 && x < MIN_NORMAL ? NAME(log2_of)(more, PLACES(log, more))[0] - 54 : LIBC(log2)(x);
+}
 static real NAME(log10_left)(real x) {
+    const vector more = ALL(x * (real)0x1p54);
     const real less = 54 * 0.30102999566398119521;
-    return x > 0 && x < MIN_NORMAL ? NAME(log10_of)(ALL(x * (real)0x1p54))[0] - less : LIBC(log10)(x);
+    return x > 0 && x < MIN_NORMAL ? NAME(log10_of)(more, PLACES(log, more))[0] - less : LIBC(log10)(x);
 }
 
-INLINE vector NAME(log1p_of)(vector x) { return NAME(with_sign_of)(NAME(log_beside_one)(x, NULL), x); }
+/* It is at most x, and of 0 it is x, with its sign. */
+INLINE vector NAME(log1p_of)(vector x, const NAME(places) *at) { return NAME(least)(x, NAME(log_beside_one)(x, NULL, at)); }
 INLINE bits NAME(log1p_is_left)(vector x) { return ~(COMPARE(gt, x, ALL(-1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
 
 /* log1p(2a / (1 - a)) / 2, with a = |x|. */
@@ -329,7 +357,7 @@ INLINE vector NAME(arctanh_of)(vector x) {
     vector a = NAME(absolute)(x), below = ALL(1) - a, below_rest = (ALL(1) - below) - a, inverse = ALL(1) / below;
     vector q = (a + a) * inverse, rest = nmadd(q, below, a + a) - q * below_rest, y = madd(rest, inverse, q);
     rest = (nmadd(y, below, a + a) - y * below_rest) * inverse;
-    return NAME(with_sign_of)(ALL(0.5) * NAME(log_beside_one)(y, &rest), x);
+    return NAME(with_sign_of)(ALL(0.5) * NAME(log_beside_one)(y, &rest, PLACES(log_beside_one, y)), x);
 }
 INLINE bits NAME(arctanh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(1)); }
 
@@ -338,7 +366,7 @@ INLINE vector NAME(arcsinh_of)(vector x) {
     vector a = NAME(absolute)(x), square = a * a, other = square / (ALL(1) + NAME(square_root)(ALL(1) + square)), y = a + other;
     /* The larger one of the two is `other` from 1.34 on. */
     vector rest = NAME(choose)(COMPARE(gt, a, other), other - (y - a), a - (y - other));
-    return NAME(with_sign_of)(NAME(log_beside_one)(y, &rest), x);
+    return NAME(with_sign_of)(NAME(log_beside_one)(y, &rest, PLACES(log_beside_one, y)), x);
 }
 INLINE bits NAME(arcsinh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)(x), ALL(MAX_SQUARED)); }
 
@@ -346,38 +374,47 @@ INLINE bits NAME(arcsinh_is_left)(vector x) { return ~COMPARE(lt, NAME(absolute)
 INLINE vector NAME(arccosh_of)(vector x) {
     vector t = x - ALL(1), root = NAME(square_root)(madd(t, t, t + t)), y = t + root;
     vector rest = t - (y - root);
-    return NAME(log_beside_one)(y, &rest);
+    return NAME(log_beside_one)(y, &rest, PLACES(log_beside_one, y));
 }
 INLINE bits NAME(arccosh_is_left)(vector x) { return ~(COMPARE(ge, x, ALL(1)) & COMPARE(lt, x, ALL(MAX_SQUARED))); }
 
 /* ---------------------------------------------------------------- cube roots */
 
 #ifdef HAS_TABLES
+/* k of |x| = 8^k m, as an exponent, by the exponent of x: that of 1 is 3 times 341. */
+INLINE v128_t NAME(cbrt_power)(v128_t halves) {
+    v128_t exponents = wasm_u32x4_shr(halves, FRACTION - 32);
+    v128_t thirds = wasm_u32x4_shr(wasm_i32x4_mul(exponents, wasm_i32x4_splat((1 << 16) / 3 + 1)), 16);
+    return wasm_i32x4_shl(wasm_i32x4_sub(thirds, wasm_i32x4_splat(BIAS / 3)), FRACTION - 32);
+}
+INLINE v128_t NAME(cbrt_places)(vector x) {
+    v128_t halves = NAME(upper_halves)(BITS(NAME(absolute)(x))), k = NAME(cbrt_power)(halves), three_k = wasm_i32x4_add(k, wasm_i32x4_add(k, k));
+    v128_t numbers = wasm_i32x4_sub(wasm_i32x4_sub(halves, three_k), wasm_i32x4_splat(BIAS << (FRACTION - 32)));
+    return wasm_v128_and(wasm_u32x4_shr(numbers, FRACTION - 32 - 5 - 4), wasm_i32x4_splat(127 << 4));
+}
 /* |x| = 8^k m, with m from 1 to 8: by the table, m is near the cube of a number with few bits, and m by that is 1 + r; so many terms
  * of the polynomial. */
-INLINE vector NAME(cbrt_by)(int terms, vector x) {
-    bits a = BITS(NAME(absolute)(x));
-    /* The upper halves of words are enough: exponents, of which that of 1 is 3 times 341, and fractions. */
+INLINE vector NAME(cbrt_by)(int terms, vector x, const NAME(places) *at) {
     const v128_t zero = wasm_i32x4_splat(0);
-    v128_t halves = wasm_i32x4_shuffle(LOWER(a), UPPER(a), 1, 3, 5, 7), exponents = wasm_u32x4_shr(halves, FRACTION - 32);
-    v128_t thirds = wasm_u32x4_shr(wasm_i32x4_mul(exponents, wasm_i32x4_splat((1 << 16) / 3 + 1)), 16);
-    v128_t k = wasm_i32x4_shl(wasm_i32x4_sub(thirds, wasm_i32x4_splat(BIAS / 3)), FRACTION - 32), three_k = wasm_i32x4_add(k, wasm_i32x4_add(k, k));
-    v128_t numbers = wasm_i32x4_sub(wasm_i32x4_sub(halves, three_k), wasm_i32x4_splat(BIAS << (FRACTION - 32)));
+    bits a = BITS(NAME(absolute)(x));
+    v128_t k = NAME(cbrt_power)(NAME(upper_halves)(a)), three_k = wasm_i32x4_add(k, wasm_i32x4_add(k, k));
     vector inverse, root;
-    NAME(look_up)(CBRT_TABLE, wasm_v128_and(wasm_u32x4_shr(numbers, FRACTION - 32 - 5 - 4), wasm_i32x4_splat(127 << 4)), &inverse, &root);
+    NAME(look_up)(CBRT_TABLE, at, &inverse, &root);
     vector r = madd(VECTOR(a - BITS(BOTH(wasm_i32x4_shuffle(zero, three_k, 0, 4, 0, 5), wasm_i32x4_shuffle(zero, three_k, 0, 6, 0, 7)))), inverse, ALL(-1));
     root = VECTOR(BITS(root) + BITS(BOTH(wasm_i32x4_shuffle(zero, k, 0, 4, 0, 5), wasm_i32x4_shuffle(zero, k, 0, 6, 0, 7))));
     return NAME(choose)(COMPARE(eq, x, ALL(0)), x, NAME(with_sign_of)(madd(root * r, NAME(polynomial)(r, CBRT_double, terms), root), x));
 }
-INLINE vector NAME(cbrt_of)(vector x) { return NAME(cbrt_by)(sizeof CBRT_double / sizeof *CBRT_double, x); }
+INLINE vector NAME(cbrt_of)(vector x, const NAME(places) *at) { return NAME(cbrt_by)(sizeof CBRT_double / sizeof *CBRT_double, x, at); }
 #else
 /* By that of double, to 35 bits. */
 INLINE v128_t NAME(cbrt_of_four)(v128_t x) {
     v128_t lower = wasm_f64x2_promote_low_f32x4(x), upper = wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(x, x, 1, 1));
-    vector_double y = cbrt_by_double(4, (vector_double)BOTH(lower, upper));
+    vector_double both = (vector_double)BOTH(lower, upper), y = cbrt_by_double(4, both, &(const places_double){cbrt_places_double(both)});
     return wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(LOWER(y)), wasm_f32x4_demote_f64x2_zero(UPPER(y)), 0, 2);
 }
-INLINE vector NAME(cbrt_of)(vector x) { return VECTOR(BOTH(NAME(cbrt_of_four)(LOWER(x)), NAME(cbrt_of_four)(UPPER(x)))); }
+INLINE vector NAME(cbrt_of)(vector x, const NAME(places) *at) {
+    return VECTOR(BOTH(NAME(cbrt_of_four)(LOWER(x)), NAME(cbrt_of_four)(UPPER(x))));
+}
 #endif
 INLINE bits NAME(cbrt_is_left)(vector x) {
     vector a = NAME(absolute)(x);
@@ -444,16 +481,19 @@ INLINE void NAME(split_angle_of)(vector y, vector x, vector *upper, vector *lowe
     *lower = (t - (*upper - from)) + madd(z * t, POLYNOMIAL(z, ATAN), from_rest);
 }
 #ifdef HAS_TABLES
+INLINE v128_t NAME(arctan_places)(vector x) {
+    return NAME(places_of_parts)(-5, 3, sizeof ATAN_TABLE / sizeof *ATAN_TABLE - 1, NAME(absolute)(x));
+}
 /* By the table, the angle of c and that of (a - c) / (1 + a c), with a = |x|. */
-INLINE vector NAME(arctan_of)(vector x) {
+INLINE vector NAME(arctan_of)(vector x, const NAME(places) *at) {
     /* So that neither is infinite. */
     vector a = NAME(least)(NAME(absolute)(x), ALL(MAX_SQUARED)), c, angle;
-    NAME(look_up_part)(ATAN_TABLE, -5, 3, sizeof ATAN_TABLE / sizeof *ATAN_TABLE - 1, a, &c, &angle);
+    NAME(look_up)(ATAN_TABLE, at, &c, &angle);
     vector t = (a - c) / madd(a, c, ALL(1)), z = t * t;
     return NAME(with_sign_of)(angle + madd(z * t, POLYNOMIAL(z, ATAN_OF_REST), t), x);
 }
 #else
-INLINE vector NAME(arctan_of)(vector x) {
+INLINE vector NAME(arctan_of)(vector x, const NAME(places) *at) {
     vector upper, lower;
     NAME(split_angle_of)(NAME(absolute)(x), ALL(1), &upper, &lower);
     return NAME(with_sign_of)(upper + lower, x);
@@ -513,71 +553,70 @@ INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
 
 /* ---------------------------------------------------------------- loops */
 
-/* Vectors that a turn of the loop takes. */
-#define TURN 2
-#define BLOCK_NUMBERS (TURN * LANES)
 #define IS_ANY(mask) wasm_v128_any_true(wasm_v128_or(LOWER(mask), UPPER(mask)))
 
-/* Numbers that are next to each other a block at a time; all others, and the last ones, are copied to a block and back. A block
- * in which some are left to libc is calculated again by _mixed, so that nothing need be kept for that in all others. */
-#define LOOPS(name, is_left, libc, inputs, arguments, numbers)                                                                   \
-    INLINE bits NAME(name##_load)(char *const *args, vector (*in)[TURN]) {                                                       \
+/* Numbers that are next to each other a block of `turn` vectors at a time; all others, and the last ones, are copied to a block
+ * and back. A block in which some are left to libc is calculated again by _mixed, so that nothing need be kept for that in all
+ * others. `find` is before the first `value`. */
+#define LOOPS(name, turn, is_left, libc, inputs, arguments, numbers, find, value)                                                \
+    INLINE bits NAME(name##_load)(char *const *args, vector (*in)[turn]) {                                                       \
         bits any = {0};                                                                                                          \
         _Pragma("clang loop unroll(full)")                                                                                       \
-        for (int i = 0; i < TURN; i++) {                                                                                         \
+        for (int i = 0; i < turn; i++) {                                                                                         \
             _Pragma("clang loop unroll(full)")                                                                                   \
             for (int k = 0; k < inputs; k++) in[k][i] = VECTOR(BOTH(AT(args[k], 2 * i), AT(args[k], 2 * i + 1)));                \
             any |= NAME(is_left) arguments;                                                                                      \
         }                                                                                                                        \
         return any;                                                                                                              \
     }                                                                                                                            \
-    INLINE void NAME(name##_store)(char *const *args, const vector (*in)[TURN]) {                                                \
+    INLINE void NAME(name##_store)(char *const *args, const vector (*in)[turn]) {                                                \
+        find                                                                                                                     \
         _Pragma("clang loop unroll(full)")                                                                                       \
-        for (int i = 0; i < TURN; i++) {                                                                                         \
-            vector y = NAME(name##_of) arguments;                                                                                \
+        for (int i = 0; i < turn; i++) {                                                                                         \
+            vector y = value;                                                                                                    \
             wasm_v128_store(args[inputs] + 32 * i, LOWER(y));                                                                    \
             wasm_v128_store(args[inputs] + 32 * i + 16, UPPER(y));                                                               \
         }                                                                                                                        \
     }                                                                                                                            \
     static __attribute__((noinline)) void NAME(name##_mixed)(char *const *args) {                                                \
-        vector in[inputs][TURN];                                                                                                 \
+        vector in[inputs][turn];                                                                                                 \
         bits any = NAME(name##_load)(args, in);                                                                                  \
         NAME(name##_store)(args, in);                                                                                            \
         if (!IS_ANY(any)) return;                                                                                                \
         real *out = (real *)args[inputs];                                                                                        \
-        for (int i = 0; i < TURN; i++) {                                                                                         \
+        for (int i = 0; i < turn; i++) {                                                                                         \
             bits left = NAME(is_left) arguments;                                                                                 \
             for (int k = 0; k < LANES; k++)                                                                                      \
                 if (left[k]) out[i * LANES + k] = libc numbers;                                                                  \
         }                                                                                                                        \
     }                                                                                                                            \
     INLINE void NAME(name##_turn)(char *const *args) {                                                                           \
-        vector in[inputs][TURN];                                                                                                 \
+        vector in[inputs][turn];                                                                                                 \
         bits any = NAME(name##_load)(args, in);                                                                                  \
         if (IS_ANY(any)) NAME(name##_mixed)(args);                                                                               \
         else NAME(name##_store)(args, in);                                                                                       \
     }                                                                                                                            \
     static __attribute__((noinline)) void NAME(name##_few)(char *const *args, const intptr_t *steps, int n) {                    \
-        real block[inputs][BLOCK_NUMBERS];                                                                                       \
+        real block[inputs][turn * LANES];                                                                                        \
         char *blocks[inputs + 1];                                                                                                \
         for (int k = 0; k <= inputs; k++) blocks[k] = (char *)block[k % inputs];                                                 \
         for (int k = 0; k < inputs; k++)                                                                                         \
-            for (int i = 0; i < BLOCK_NUMBERS; i++) block[k][i] = *(real *)(args[k] + (i < n ? i : 0) * steps[k]);               \
-        NAME(name##_mixed)(blocks);                                                                                               \
+            for (int i = 0; i < turn * LANES; i++) block[k][i] = *(real *)(args[k] + (i < n ? i : 0) * steps[k]);                \
+        NAME(name##_mixed)(blocks);                                                                                              \
         for (int i = 0; i < n; i++) *(real *)(args[inputs] + i * steps[inputs]) = block[0][i];                                   \
     }                                                                                                                            \
     int NAME(name)(char **args, intptr_t n, const intptr_t *steps) {                                                             \
         char *now[inputs + 1];                                                                                                   \
-        int at_once = BLOCK_NUMBERS, is_next = steps[inputs] == sizeof(real);                                                    \
+        int at_once = turn * LANES, is_next = steps[inputs] == sizeof(real);                                                     \
         for (int k = 0; k <= inputs; k++) now[k] = args[k];                                                                      \
         for (int k = 0; k < inputs; k++) {                                                                                       \
             is_next &= steps[k] == sizeof(real);                                                                                 \
             if (!is_apart(args[k], steps[k], args[inputs], steps[inputs], sizeof(real), n)) at_once = 1;                         \
         }                                                                                                                        \
         if (is_next && at_once > 1)                                                                                              \
-            for (; n >= BLOCK_NUMBERS; n -= BLOCK_NUMBERS) {                                                                     \
+            for (; n >= turn * LANES; n -= turn * LANES) {                                                                       \
                 NAME(name##_turn)(now);                                                                                          \
-                for (int k = 0; k <= inputs; k++) now[k] += 32 * TURN;                                                           \
+                for (int k = 0; k <= inputs; k++) now[k] += 32 * turn;                                                           \
             }                                                                                                                    \
         for (; n > 0; n -= at_once) {                                                                                            \
             NAME(name##_few)(now, steps, n < at_once ? n : at_once);                                                             \
@@ -586,26 +625,37 @@ INLINE bits NAME(none_is_left)(vector x) { return (bits){0}; }
         return 1;                                                                                                                \
     }
 #define NUMBER(number) in[number][i][k]
-#define OF_ONE(name, is_left, libc) LOOPS(name, is_left, libc, 1, (in[0][i]), (NUMBER(0)))
-#define OF_TWO(name, is_left, libc) LOOPS(name, is_left, libc, 2, (in[0][i], in[1][i]), (NUMBER(0), NUMBER(1)))
-OF_ONE(exp, exp_is_left, LIBC(exp))
-OF_ONE(exp2, exp2_is_left, LIBC(exp2))
-OF_ONE(expm1, exp_is_left, LIBC(expm1))
-OF_ONE(tanh, none_is_left, LIBC(tanh))
-OF_ONE(sinh, sinh_is_left, LIBC(sinh))
-OF_ONE(cosh, exp_is_left, LIBC(cosh))
-OF_ONE(log, log_is_left, LIBC(log))
-OF_ONE(log2, log_is_left, NAME(log2_left))
-OF_ONE(log10, log_is_left, NAME(log10_left))
-OF_ONE(log1p, log1p_is_left, LIBC(log1p))
+#define OF_ONE(name, is_left, libc) LOOPS(name, 2, is_left, libc, 1, (in[0][i]), (NUMBER(0)), , NAME(name##_of)(in[0][i]))
+#define OF_TWO(name, is_left, libc)                                                                                              \
+    LOOPS(name, 2, is_left, libc, 2, (in[0][i], in[1][i]), (NUMBER(0), NUMBER(1)), , NAME(name##_of)(in[0][i], in[1][i]))
+#ifdef HAS_TABLES
+#define BY_TABLE(name, entry, is_left, libc)                                                                                     \
+    LOOPS(name, 4, is_left, libc, 1, (in[0][i]), (NUMBER(0)), FIND(NAME(entry##_places)), NAME(name##_of)(in[0][i], &at[i]))
+#define FIND(place_of)                                                                                                           \
+    NAME(places) at[4];                                                                                                          \
+    _Pragma("clang loop unroll(full)")                                                                                           \
+    for (int i = 0; i < 4; i++) at[i].all = place_of(in[0][i]);
+#else
+#define BY_TABLE(name, entry, is_left, libc) LOOPS(name, 2, is_left, libc, 1, (in[0][i]), (NUMBER(0)), , NAME(name##_of)(in[0][i], NULL))
+#endif
+BY_TABLE(exp, exp, exp_is_left, LIBC(exp))
+BY_TABLE(exp2, exp2, exp2_is_left, LIBC(exp2))
+BY_TABLE(expm1, exp, exp_is_left, LIBC(expm1))
+BY_TABLE(tanh, tanh, none_is_left, LIBC(tanh))
+BY_TABLE(sinh, sinh, sinh_is_left, LIBC(sinh))
+BY_TABLE(cosh, sinh, exp_is_left, LIBC(cosh))
+BY_TABLE(log, log, log_is_left, LIBC(log))
+BY_TABLE(log2, log, log_is_left, NAME(log2_left))
+BY_TABLE(log10, log, log_is_left, NAME(log10_left))
+BY_TABLE(log1p, log_beside_one, log1p_is_left, LIBC(log1p))
 OF_ONE(arctanh, arctanh_is_left, LIBC(atanh))
 OF_ONE(arcsinh, arcsinh_is_left, LIBC(asinh))
 OF_ONE(arccosh, arccosh_is_left, LIBC(acosh))
-OF_ONE(cbrt, cbrt_is_left, LIBC(cbrt))
+BY_TABLE(cbrt, cbrt, cbrt_is_left, LIBC(cbrt))
 OF_ONE(sin, angle_is_left, LIBC(sin))
 OF_ONE(cos, angle_is_left, LIBC(cos))
 OF_ONE(tan, angle_is_left, LIBC(tan))
-OF_ONE(arctan, none_is_left, LIBC(atan))
+BY_TABLE(arctan, arctan, none_is_left, LIBC(atan))
 OF_ONE(arcsin, arcsin_is_left, LIBC(asin))
 OF_ONE(arccos, arcsin_is_left, LIBC(acos))
 OF_TWO(arctan2, arctan2_is_left, LIBC(atan2))
@@ -623,13 +673,14 @@ OF_TWO(hypot, hypot_is_left, LIBC(hypot))
 #undef EXPONENT_OF_ONE
 #undef COMPARE
 #undef POLYNOMIAL
-#undef TURN
-#undef BLOCK_NUMBERS
+#undef PLACES
 #undef IS_ANY
 #undef LOOPS
 #undef NUMBER
 #undef OF_ONE
 #undef OF_TWO
+#undef BY_TABLE
+#undef FIND
 #undef real
 #undef LANES
 #undef word
