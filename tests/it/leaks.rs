@@ -130,7 +130,7 @@ async fn a_slot_keeps_only_what_every_run_writes_to() {
 }
 
 /// A pool of interpreters of the default image, as a worker has it, and limits of a run.
-async fn pool() -> (InterpreterPool, Limits) {
+pub(crate) async fn pool() -> (InterpreterPool, Limits) {
     proofbox_runtime::map_small_pages_only();
     let cache_dir = std::env::var_os("PROOFBOX_CACHE_DIR").map(Into::into);
     let runtime = RuntimeSettings { cache_dir, ..RuntimeSettings::default() };

@@ -1,10 +1,14 @@
 //! A guest whose host calls do the work: it meets its own limits, and its neighbours on the same worker notice nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use proofbox_types::program::Program;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use crate::harness::Server;
+use crate::leaks::pool;
 use crate::sessions::Session;
 
 /// Loops of host calls, in C: between them next to no fuel is used.
@@ -108,6 +112,40 @@ async fn work_of_host_calls_is_the_guests_own() {
         assert_eq!(session.value("x").await, 41, "after {name}");
     }
     assert_eq!(server.metric("proofbox_worker_restarts_total").await, 0.0);
+}
+
+/// CPU time of this thread for one turn of `code`, on average: other work of the machine does not count.
+async fn mean_turn(code: &str) -> Duration {
+    let cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it goes forward");
+    let (pool, limits) = pool().await;
+    let over = AtomicBool::new(false);
+    let began = cpu();
+    let others = async {
+        let mut turns = 0;
+        while !over.load(Ordering::Relaxed) {
+            turns += 1;
+            tokio::task::yield_now().await;
+        }
+        turns
+    };
+    let run = async {
+        let program = Program { code: code.to_owned(), ..Program::default() };
+        proofbox_runtime::run(&pool, program, &limits).await.expect("it runs");
+        over.store(true, Ordering::Relaxed);
+    };
+    let ((), turns) = tokio::join!(run, others);
+    (cpu() - began) / turns
+}
+
+/// By fuel alone, turns of these would take two and a half milliseconds and ten.
+#[tokio::test]
+async fn a_turn_with_many_short_host_calls_takes_a_millisecond() {
+    let imports = "import os, time\nfrom collections import deque\nfrom itertools import repeat\n";
+    for calls in ["iter(time.time, None)", "map(os.path.exists, repeat('./' * 200))"] {
+        let turn = mean_turn(&format!("{imports}deque({calls}, 0)")).await;
+        eprintln!("{calls}: {turn:?}");
+        assert!(turn < Duration::from_micros(1800), "{turn:?}: {calls}");
+    }
 }
 
 #[tokio::test]

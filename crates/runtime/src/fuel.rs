@@ -72,6 +72,18 @@ pub(crate) fn charge(mut store: impl AsContextMut<Data = HostState>, price: u64)
     if rest == 0 { Err(Trap::OutOfFuel.into()) } else { Ok(()) }
 }
 
+/// Ends the guest's time slice: the next charge of its code finds nothing in the counter. The fuel left is the same.
+///
+/// # Errors
+/// Returns an error when the counter can't be set.
+pub(crate) fn end_slice(mut store: impl AsContextMut<Data = HostState>) -> wasmtime::Result<()> {
+    let left = left(&mut store);
+    let mut context = store.as_context_mut();
+    let fuel = &mut context.data_mut().fuel;
+    fuel.reserve = left;
+    fuel.counter.map_or(Ok(()), |counter| counter.set(context, Val::I64(0)))
+}
+
 pub(super) fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmtime::Result<()> {
     let mut context = store.as_context_mut();
     let fuel = &mut context.data_mut().fuel;

@@ -3,31 +3,19 @@
 //! A guest yields by fuel, which host functions do not use. Without this a loop of large writes would keep the core for
 //! as long as its fuel lasts for the calls alone, and nobody would look at its wall limit.
 
-use std::time::{Duration, Instant};
-
 /// Bytes that one unit of fuel moves.
 const BYTES_PER_FUEL: u64 = 8;
 /// Bytes moved between two yields: about a millisecond, like a time slice of compiled code. Larger calls are carried
 /// out in parts of this size.
 pub(crate) const BYTES_A_TIME_SLICE: u32 = 4 << 20;
-/// Time spent in calls that are slow without moving many bytes (long paths, large directories) between two yields.
-const TIME_SLICE: Duration = Duration::from_millis(1);
-
-/// What a guest owes for work done in its name.
-pub(crate) enum Due {
-    /// Nothing yet.
-    Nothing,
-    /// A yield.
-    Yield,
-    /// A yield, and fuel.
-    Fuel(u64),
-}
+/// Quick calls between two looks at the clock, which takes as long as the quickest of them.
+const CALLS_A_LOOK: u8 = 16;
 
 /// Work of host calls since the last yield on its account.
 #[derive(Debug, Default)]
 pub(crate) struct HostWork {
     bytes: u64,
-    time: Duration,
+    quick_calls: u8,
 }
 
 impl HostWork {
@@ -36,24 +24,15 @@ impl HostWork {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
-    /// Counts the time since `began`. It leads to yields, never to fuel: that depends on nothing but the program.
-    pub(crate) fn count_time(&mut self, began: Instant) {
-        self.time = self.time.saturating_add(began.elapsed());
+    /// Counts a quick call; returns whether to look at the clock after it.
+    pub(crate) fn count_quick_call(&mut self) -> bool {
+        self.quick_calls = (self.quick_calls + 1) % CALLS_A_LOOK;
+        self.quick_calls == 0
     }
 
-    /// Takes what is due for the bytes and the time counted so far.
-    pub(crate) fn take_due(&mut self) -> Due {
-        if self.bytes >= u64::from(BYTES_A_TIME_SLICE) {
-            Due::Fuel(std::mem::take(&mut self.bytes) / BYTES_PER_FUEL)
-        } else if self.time < TIME_SLICE {
-            Due::Nothing
-        } else {
-            Due::Yield
-        }
-    }
-
-    /// Forgets the time: the guest yields.
-    pub(crate) fn forget_time(&mut self) {
-        self.time = Duration::ZERO;
+    /// Takes the fuel that is due, with a yield, for the bytes counted so far.
+    pub(crate) fn take_due_fuel(&mut self) -> Option<u64> {
+        let is_due = self.bytes >= u64::from(BYTES_A_TIME_SLICE);
+        is_due.then(|| std::mem::take(&mut self.bytes) / BYTES_PER_FUEL)
     }
 }

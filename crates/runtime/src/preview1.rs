@@ -18,7 +18,7 @@ use super::host_work::BYTES_A_TIME_SLICE;
 use super::report::ReportEffect;
 use super::session::interrupt::Reason;
 use super::state::{HostState, Streams};
-use super::time_slice::{self, settle, yield_time_slice};
+use super::time_slice::{self, end_when_over, settle, yield_time_slice};
 use proofbox_vfs::{Access, Call, Descriptors, Errno, OpenHow, Part, PathAt, status};
 
 /// Module of the calls of preview 1.
@@ -65,11 +65,8 @@ pub(crate) fn add_own(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     )?;
     linker.func_wrap_async("proofbox", "post", |mut caller, (address, length): (u32, u32)| {
         Box::new(async move {
-            let began = Instant::now();
             let answer = post(&mut caller, address, length)?;
-            let work = &mut caller.data_mut().host_work;
-            work.count_bytes(length as usize);
-            work.count_time(began);
+            caller.data_mut().host_work.count_bytes(length as usize);
             settle(&mut caller).await?;
             Ok(answer)
         })
@@ -90,7 +87,9 @@ fn files(
     mut caller: Caller<'_, HostState>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
-    files_of(&mut caller, Part::WHOLE, call)
+    let answer = files_of(&mut caller, Part::WHOLE, call)?;
+    end_when_over(&mut caller)?;
+    Ok(answer)
 }
 
 /// Runs a call on the guest's files that may take long, and yields after it.
@@ -98,9 +97,7 @@ async fn slow_files(
     mut caller: Caller<'_, HostState>,
     call: impl FnOnce(&mut Descriptors, &mut Call<'_>) -> Result<(), Errno>,
 ) -> wasmtime::Result<i32> {
-    let began = Instant::now();
     let answer = files_of(&mut caller, Part::WHOLE, call)?;
-    caller.data_mut().host_work.count_time(began);
     settle(&mut caller).await?;
     Ok(answer)
 }
@@ -370,7 +367,9 @@ fn clock_time_get(mut caller: Guest, clock: u32, _precision: u64, out: u32) -> w
     let now = now(&mut caller, clock);
     let (memory, state) = HostState::split(&mut caller)?;
     state.usage_events.clock(clock);
-    Ok(status(put(memory, out as usize, &now.to_le_bytes())))
+    let answer = status(put(memory, out as usize, &now.to_le_bytes()));
+    end_when_over(&mut caller)?;
+    Ok(answer)
 }
 
 /// Answers with the resolution of a clock, in nanoseconds: that of [`Clock::now`]. wasmtime-wasi would ask the kernel,
@@ -471,7 +470,9 @@ async fn poll_oneoff(
         }
         written += 1;
     }
-    Ok(status(put(memory, ready as usize, &written.to_le_bytes())))
+    let answer = status(put(memory, ready as usize, &written.to_le_bytes()));
+    settle(&mut caller).await?;
+    Ok(answer)
 }
 
 struct Subscription {

@@ -20,6 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tokio_util::sync::PollSemaphore;
 
+/// Time after which a host call ends the time slice that its guest has. What computes alone ends it by its fuel.
+const TIME_SLICE: Duration = Duration::from_millis(1);
 /// CpuScheduler time after which a guest counts as long-running.
 const LONG: Duration = Duration::from_millis(10);
 /// Age up to which a reading of the thread's CPU clock is carried on by the time that has passed. To read it is a call of
@@ -100,8 +102,11 @@ impl Drop for Short<'_> {
 }
 
 /// Shared between the future that is metered and the host functions that it calls. All on one thread at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Stopwatch {
+    made: Instant,
+    /// Start of the time slice under way, in nanoseconds since `made`; the largest number before the first.
+    slice_began: AtomicU64,
     /// Set by a host function while it sleeps for the guest.
     sleeping: AtomicBool,
     /// True while it is another guest's turn in a conversation; set by a host function.
@@ -114,7 +119,35 @@ pub(crate) struct Stopwatch {
     fuel_at_yield: AtomicU64,
 }
 
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Self {
+            made: Instant::now(),
+            slice_began: AtomicU64::new(u64::MAX),
+            sleeping: AtomicBool::default(),
+            idle: AtomicBool::default(),
+            before: AtomicU64::default(),
+            poll_began: AtomicU64::default(),
+            fuel_at_yield: AtomicU64::default(),
+        }
+    }
+}
+
 impl Stopwatch {
+    fn since_made(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.made).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn begin_slice(&self, now: Instant) {
+        self.slice_began.store(self.since_made(now), Ordering::Relaxed);
+    }
+
+    /// Returns whether the guest has had the core for a time slice.
+    pub(crate) fn is_slice_over(&self) -> bool {
+        let lasted = self.since_made(Instant::now()).saturating_sub(self.slice_began.load(Ordering::Relaxed));
+        lasted >= TIME_SLICE.as_nanos() as u64
+    }
+
     /// CPU time and sleep so far; to be called from within a poll.
     pub(crate) fn execution(&self) -> Duration {
         let running = thread_cpu_at(Instant::now()).saturating_sub(self.poll_began.load(Ordering::Relaxed));
@@ -238,6 +271,7 @@ pub(crate) async fn run_metered<F: Future>(
         let began = thread_cpu_at(now);
         stopwatch.before.store(u64::try_from(times.execution().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         stopwatch.poll_began.store(began, Ordering::Relaxed);
+        stopwatch.begin_slice(now);
         let polled = future.as_mut().poll(context);
         let entered = now;
         let now = Instant::now();

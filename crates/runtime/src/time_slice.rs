@@ -1,11 +1,10 @@
 //! Time slices of guests: they end when a guest's counter is below zero, and in host calls, on account of the work that
-//! those have done.
+//! those have done and of the time. Time leads to yields, never to fuel: that depends on nothing but the program.
 
 use proofbox_metering::PAUSE;
 use wasmtime::{Caller, Linker, Trap};
 
 use super::fuel;
-use super::host_work::Due;
 use super::state::HostState;
 
 /// Gives the linker the import that a guest calls when its counter is below zero.
@@ -15,26 +14,37 @@ pub(crate) fn add_to_linker(linker: &mut Linker<HostState>) -> wasmtime::Result<
     Ok(())
 }
 
-/// Charges the guest and yields, if enough work has accumulated; its host calls end with this.
+/// Charges the guest and yields, if enough work has accumulated, and yields when its time slice is over; host calls that
+/// may take long end with this.
 ///
 /// # Errors
 /// Returns `OutOfFuel` when the guest can't pay, as in compiled code.
 pub(crate) async fn settle(caller: &mut Caller<'_, HostState>) -> wasmtime::Result<()> {
-    match caller.data_mut().host_work.take_due() {
-        Due::Nothing => return Ok(()),
-        Due::Yield => {}
-        Due::Fuel(price) => fuel::charge(&mut *caller, price)?,
+    match caller.data_mut().host_work.take_due_fuel() {
+        Some(price) => fuel::charge(&mut *caller, price)?,
+        None if caller.data().stopwatch.is_slice_over() => {}
+        None => return Ok(()),
     }
     yield_time_slice(caller).await;
+    Ok(())
+}
+
+/// Makes the guest yield at its next look at its counter, when its time slice is over; quick host calls end with this.
+///
+/// # Errors
+/// Returns an error when the counter can't be set.
+pub(crate) fn end_when_over(caller: &mut Caller<'_, HostState>) -> wasmtime::Result<()> {
+    let state = caller.data_mut();
+    if state.host_work.count_quick_call() && state.stopwatch.is_slice_over() {
+        fuel::end_slice(caller)?;
+    }
     Ok(())
 }
 
 /// Yields to other guests, and to whoever checks the limits of this guest.
 pub(crate) async fn yield_time_slice(caller: &mut Caller<'_, HostState>) {
     let used = fuel::used(&mut *caller);
-    let state = caller.data_mut();
-    state.host_work.forget_time();
-    state.stopwatch.note_fuel(used);
+    caller.data_mut().stopwatch.note_fuel(used);
     tokio::task::yield_now().await;
 }
 
