@@ -4,6 +4,7 @@ mod access_log;
 mod auth;
 mod body;
 mod connections;
+mod download;
 mod e2b;
 mod error;
 mod extract;

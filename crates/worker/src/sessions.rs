@@ -34,6 +34,9 @@ pub(crate) struct Listener {
 const CHANGES_AT_ONCE: usize = 256;
 /// Bytes of their paths, at least one of them whole.
 const CHANGES_BYTES: usize = 64 << 10;
+/// Pause of a watch after each event, for each watch of its session: whoever changes files as fast as it can would make
+/// the worker and the front process spend more on what is told than on the changes themselves.
+const CHANGES_PAUSE: Duration = Duration::from_millis(3);
 
 /// The sessions of one worker.
 #[derive(Clone)]
@@ -191,6 +194,7 @@ impl Sessions {
                             let Ok(permit) = permits.acquire().await else { return };
                             permit.forget();
                             events(SessionEvent::Changes(piece));
+                            tokio::time::sleep(CHANGES_PAUSE * watch.count_of_session()).await;
                         }
                         if overflowed {
                             let Ok(permit) = permits.acquire().await else { return };

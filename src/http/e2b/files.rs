@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::E2b;
@@ -20,14 +20,11 @@ use super::state::Metadata;
 use super::users::user_named;
 
 use crate::http::body::BodyReader;
-use crate::http::range::ByteRange;
+use crate::http::download::Download;
 use crate::service::SessionInfo;
-use proofbox_types::ids::SessionId;
 use proofbox_types::program::File;
 use proofbox_types::session::{Entry, FileAnswer, FileAsk};
 
-/// A download comes in pieces of this size.
-const PIECE: u64 = 1 << 20;
 /// Files in one upload.
 const MAX_FILES: usize = 1000;
 /// Bytes of an upload that was compressed.
@@ -65,84 +62,35 @@ impl Query {
 }
 
 /// Bytes of a file.
-pub(super) async fn download(State(e2b): State<E2b>, headers: HeaderMap, uri: Uri) -> Result<Response, E2bError> {
+pub(super) async fn download(
+    State(e2b): State<E2b>,
+    method: Method,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, E2bError> {
     let query = Query::of(&uri);
     let info = e2b.signed_sandbox(&headers, &uri, &query.access(Operation::Read))?;
     let base = PathBase::of(&info, user_named(&query.username)?);
     let path = base.resolve(query.path.as_deref().unwrap_or(""));
-    let reading = Reading { e2b, sandbox: info.id, path };
-    let (first, whole) = reading.piece(0, PIECE).await.map_err(|error| match error.kind() {
+    let download =
+        Download { sessions: Arc::clone(&e2b.shared.service.sessions), session: info.id, path: path.clone() };
+    let response = download.response(&method, &headers).await;
+    let mut response = response.map_err(|error| match E2bError::of_sandbox(&info.id.simple(), error) {
         // In the words of E2B's own servers.
-        Kind::NotFound => E2bError::new(Kind::NotFound, format!("path '{}' does not exist", reading.path)),
-        _ => error,
+        error if error.kind() == Kind::NotFound => {
+            E2bError::new(Kind::NotFound, format!("path '{path}' does not exist"))
+        }
+        error => error,
     })?;
-    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
-    let (status, start, end) = match range.map(|range| range.within(whole)) {
-        None => (StatusCode::OK, 0, whole),
-        Some(Some((first, last))) => (StatusCode::PARTIAL_CONTENT, first, last + 1),
-        Some(None) => {
-            let mut response = E2bError::new(Kind::NoRange, "the file has no such range").into_response();
-            response.headers_mut().insert(header::CONTENT_RANGE, header_value(&format!("bytes */{whole}")));
-            return Ok(response);
-        }
-    };
-    let body = if start == 0 && end <= first.len() as u64 {
-        Body::from(Bytes::from(first).slice(..usize::try_from(end).unwrap_or(usize::MAX)))
-    } else {
-        Body::from_stream(reading.pieces(start, end))
-    };
-    let mut response = (status, body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
-    // What a guest wrote is shown by no browser as a page of ours.
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    if status == StatusCode::PARTIAL_CONTENT {
-        headers.insert(header::CONTENT_RANGE, header_value(&format!("bytes {start}-{}/{whole}", end - 1)));
+    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        let message = E2bError::new(Kind::NoRange, "the file has no such range").into_response();
+        let (parts, body) = message.into_parts();
+        response.headers_mut().extend(parts.headers);
+        *response.body_mut() = body;
+        return Ok(response);
     }
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     Ok(response)
-}
-
-fn header_value(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
-}
-
-/// A file that is read.
-struct Reading {
-    e2b: E2b,
-    sandbox: SessionId,
-    path: String,
-}
-
-impl Reading {
-    async fn piece(&self, offset: u64, length: u64) -> Result<(Vec<u8>, u64), E2bError> {
-        let ask = FileAsk::Read { path: self.path.clone(), offset, length };
-        match self.e2b.files(self.sandbox, ask).await? {
-            FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
-            _ => Err(E2bError::internal()),
-        }
-    }
-
-    /// The rest, as it was when it is read. A file that became shorter meanwhile breaks the answer off.
-    fn pieces(self, start: u64, end: u64) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
-        stream::unfold((self, start), move |(reading, at)| async move {
-            if at >= end {
-                return None;
-            }
-            let piece = match reading.piece(at, PIECE.min(end - at)).await {
-                Ok((bytes, _)) if !bytes.is_empty() => Ok(Bytes::from(bytes)),
-                Ok(_) => Err(std::io::Error::other("the file became shorter")),
-                Err(error) => Err(std::io::Error::other(error.message())),
-            };
-            let at = match &piece {
-                Ok(bytes) => at + bytes.len() as u64,
-                Err(_) => end,
-            };
-            Some((piece, (reading, at)))
-        })
-    }
 }
 
 /// Writes the files of an upload.

@@ -41,10 +41,15 @@ impl Watch {
         Self { reports, changes: Vec::new().into_iter() }
     }
 
+    /// Returns the next change, if it has come already with the last event.
+    pub fn next_of_last(&mut self) -> Option<Change> {
+        self.changes.next()
+    }
+
     /// Waits for the next event; none when the session has ended, or the directory is gone.
     pub async fn next(&mut self) -> Option<WatchEvent> {
         loop {
-            if let Some(change) = self.changes.next() {
+            if let Some(change) = self.next_of_last() {
                 return Some(WatchEvent::Change(change));
             }
             match self.reports.recv().await? {

@@ -1,16 +1,16 @@
 //! `/v1/sessions/{id}/files`
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::super::answer::ErrorBody;
@@ -18,9 +18,9 @@ use super::own_session;
 use super::stream::KEEP_ALIVE;
 use crate::http::AppState;
 use crate::http::body::WholeBody;
+use crate::http::download::Download;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::http::range::ByteRange;
 use crate::service::{Watch, WatchEvent};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -124,7 +124,7 @@ struct MoveRequest {
     to: String,
 }
 
-/// Reads a file, or shows its entry.
+/// Reads a file, or shows its entry. A large file comes in pieces, as the client takes them: each as it is at that time.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files/{path}", params(
     ("stat" = Option<String>, Query, description = "Show the entry, not the content"),
 ), responses(
@@ -146,7 +146,8 @@ pub(crate) async fn file(
     if query.stat.is_some() && request.method() == Method::GET {
         return asked(&shared, id, FileAsk::Stat { path }).await;
     }
-    read(&shared, id, path, request.method(), request.headers()).await
+    let download = Download { sessions: Arc::clone(&shared.service.sessions), session: id, path };
+    Ok(download.response(request.method(), request.headers()).await?)
 }
 
 /// Writes a file in the session.
@@ -212,56 +213,6 @@ fn not_the_tests(path: &str) -> Result<(), ApiError> {
     }
 }
 
-async fn read(
-    shared: &AppState,
-    id: SessionId,
-    path: String,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
-    let head = method == Method::HEAD;
-    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
-    let ask = |offset, length| FileAsk::Read { path: path.clone(), offset, length };
-    let get = async |ask| match shared.service.sessions.files(id, ask).await? {
-        FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
-        _ => Err(ApiError::internal()),
-    };
-    let (status, bytes, whole, span) = match range {
-        None if head => {
-            let (_, whole) = get(ask(0, 0)).await?;
-            (StatusCode::OK, Vec::new(), whole, None)
-        }
-        None => {
-            let (bytes, whole) = get(ask(0, u64::MAX)).await?;
-            (StatusCode::OK, bytes, whole, None)
-        }
-        Some(range) => {
-            let (_, whole) = get(ask(0, 0)).await?;
-            let Some((first, last)) = range.within(whole) else {
-                let headers = [(header::CONTENT_RANGE, format!("bytes */{whole}"))];
-                return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
-            };
-            let (bytes, whole) = get(ask(first, last - first + 1)).await?;
-            (StatusCode::PARTIAL_CONTENT, bytes, whole, Some((first, last)))
-        }
-    };
-    let length = span.map_or(whole, |(first, last)| last - first + 1);
-    let body = if head { Body::empty() } else { Body::from(bytes) };
-    let mut response = (status, body).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    // What a guest wrote is shown by no browser as a page of ours.
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some((first, last)) = span
-        && let Ok(value) = HeaderValue::from_str(&format!("bytes {first}-{last}/{whole}"))
-    {
-        headers.insert(header::CONTENT_RANGE, value);
-    }
-    Ok(response)
-}
-
 /// Lists a directory, or watches it: then each change is a line of JSON, for as long as the client listens.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files", params(ListQuery), responses(
     (status = 200, body = EntriesAnswer),
@@ -299,19 +250,46 @@ pub(crate) async fn list(
     }
 }
 
-/// Changes as lines, and a sign of life where there are none.
+/// Line about a change, or about the watch itself.
+#[derive(Serialize)]
+struct WatchLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl WatchLine<'_> {
+    fn append_to(&self, lines: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *lines, self).expect("strings in memory");
+        lines.push(b'\n');
+    }
+}
+
+/// Changes as lines, those that came together in one piece, and a sign of life where there are none.
 fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    const LEFT_OUT: &str = "changes are left out here: they were read too slowly; look anew";
     stream::unfold(watch, |mut watch| async move {
-        let line = match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
+        let mut lines = Vec::new();
+        match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
             Ok(event) => match event? {
-                WatchEvent::Change(change) => json!({"type": change.kind.as_str(), "path": change.path}),
+                WatchEvent::Change(first) => {
+                    let mut next = Some(first);
+                    while let Some(change) = next {
+                        let line = WatchLine { kind: change.kind.as_str(), path: Some(&change.path), message: None };
+                        line.append_to(&mut lines);
+                        next = watch.next_of_last();
+                    }
+                }
                 WatchEvent::Overflow => {
-                    json!({"type": "overflow", "message": "changes are left out here: they were read too slowly; look anew"})
+                    WatchLine { kind: "overflow", path: None, message: Some(LEFT_OUT) }.append_to(&mut lines);
                 }
             },
-            Err(_) => json!({"type": "keepalive"}),
-        };
-        Some((Ok(format!("{line}\n").into()), watch))
+            Err(_) => WatchLine { kind: "keepalive", path: None, message: None }.append_to(&mut lines),
+        }
+        Some((Ok(lines.into()), watch))
     })
 }
 
