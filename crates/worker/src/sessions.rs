@@ -34,9 +34,9 @@ pub(crate) struct Listener {
 const CHANGES_AT_ONCE: usize = 256;
 /// Bytes of their paths, at least one of them whole.
 const CHANGES_BYTES: usize = 64 << 10;
-/// Pause of a watch after each event, for each watch of its session: whoever changes files as fast as it can would make
-/// the worker and the front process spend more on what is told than on the changes themselves.
-const CHANGES_PAUSE: Duration = Duration::from_millis(3);
+/// Pause of a watch for each change that it has told and each watch of its session: whoever changes files as fast as it
+/// can would make the worker and the front process spend more on what is told than on the changes themselves.
+const CHANGE_PAUSE: Duration = Duration::from_micros(12);
 
 /// The sessions of one worker.
 #[derive(Clone)]
@@ -193,8 +193,9 @@ impl Sessions {
                         for piece in pieces(changes) {
                             let Ok(permit) = permits.acquire().await else { return };
                             permit.forget();
+                            let pause = CHANGE_PAUSE * piece.len() as u32 * watch.count_of_session();
                             events(SessionEvent::Changes(piece));
-                            tokio::time::sleep(CHANGES_PAUSE * watch.count_of_session()).await;
+                            tokio::time::sleep(pause).await;
                         }
                         if overflowed {
                             let Ok(permit) = permits.acquire().await else { return };
