@@ -22,6 +22,15 @@ pub(super) struct Download {
     pub path: String,
 }
 
+/// Piece of a file.
+struct FilePiece {
+    bytes: Bytes,
+    /// Length of the whole file.
+    whole: u64,
+    /// Number of its inode.
+    inode: u64,
+}
+
 impl Download {
     /// Answers a `GET` or `HEAD` with these headers. Where `Range` lies outside the file, the answer is 416, without a
     /// body.
@@ -31,7 +40,8 @@ impl Download {
     pub(super) async fn response(self, method: &Method, headers: &HeaderMap) -> Result<Response, SessionError> {
         let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(ByteRange::parse);
         let is_head = method == Method::HEAD;
-        let (first_piece, whole) = self.piece(0, if is_head || range.is_some() { 0 } else { PIECE }).await?;
+        let first = self.piece(0, if is_head || range.is_some() { 0 } else { PIECE }).await?;
+        let whole = first.whole;
         let (status, start, end) = match range.map(|range| range.within(whole)) {
             None => (StatusCode::OK, 0, whole),
             Some(Some((first, last))) => (StatusCode::PARTIAL_CONTENT, first, last + 1),
@@ -40,7 +50,7 @@ impl Download {
                 return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
             }
         };
-        let body = if is_head { Body::empty() } else { Body::from_stream(self.pieces(first_piece, start, end)) };
+        let body = if is_head { Body::empty() } else { Body::from_stream(self.pieces(first, start, end)) };
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
@@ -56,26 +66,28 @@ impl Download {
         Ok(response)
     }
 
-    /// Reads so many bytes from `offset` on, and the file's length.
-    async fn piece(&self, offset: u64, length: u64) -> Result<(Bytes, u64), SessionError> {
+    /// Reads so many bytes from `offset` on.
+    async fn piece(&self, offset: u64, length: u64) -> Result<FilePiece, SessionError> {
         let ask = FileAsk::Read { path: self.path.clone(), offset, length };
         match self.sessions.files(self.session, ask).await? {
-            FileAnswer::Bytes(bytes, whole) => Ok((bytes.into(), whole)),
+            FileAnswer::Bytes { bytes, whole, inode } => Ok(FilePiece { bytes: bytes.into(), whole, inode }),
             _ => Err(SessionError::Failed("it answered what it was not asked".to_owned())),
         }
     }
 
     /// Reads the file from `start` to `end`, each piece as it is at that time; `first` is what it begins with. A file
-    /// that became shorter breaks the answer off.
-    fn pieces(self, first: Bytes, start: u64, end: u64) -> impl Stream<Item = std::io::Result<Bytes>> {
-        stream::unfold((self, first, start), move |(download, first, at)| async move {
+    /// that became shorter, or another one in its place, breaks the answer off.
+    fn pieces(self, first: FilePiece, start: u64, end: u64) -> impl Stream<Item = std::io::Result<Bytes>> {
+        let inode = first.inode;
+        stream::unfold((self, first.bytes, start), move |(download, first, at)| async move {
             if at >= end {
                 return None;
             }
             let piece = if first.is_empty() {
                 match download.piece(at, PIECE.min(end - at)).await {
-                    Ok((bytes, _)) if bytes.is_empty() => Err(std::io::Error::other("the file became shorter")),
-                    Ok((bytes, _)) => Ok(bytes),
+                    Ok(piece) if piece.inode != inode => Err(std::io::Error::other("there is another file")),
+                    Ok(piece) if piece.bytes.is_empty() => Err(std::io::Error::other("the file became shorter")),
+                    Ok(piece) => Ok(piece.bytes),
                     Err(error) => Err(std::io::Error::other(error)),
                 }
             } else {

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
+use proofbox_types::outcome::{End, Limit, LimitHit};
 use proofbox_types::program::Program;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
@@ -130,10 +132,12 @@ async fn mean_turn(code: &str) -> Duration {
     };
     let run = async {
         let program = Program { code: code.to_owned(), ..Program::default() };
-        proofbox_runtime::run(&pool, program, &limits).await.expect("it runs");
+        let outcome = proofbox_runtime::run(&pool, program, &limits).await.expect("it runs");
         over.store(true, Ordering::Relaxed);
+        outcome
     };
-    let ((), turns) = tokio::join!(run, others);
+    let (outcome, turns) = tokio::join!(run, others);
+    assert!(matches!(outcome.end, End::Limited(LimitHit { limit: Limit::Fuel, .. })), "{:?}: {code}", outcome.end);
     (cpu() - began) / turns
 }
 
@@ -145,6 +149,33 @@ async fn a_turn_with_many_short_host_calls_takes_a_millisecond() {
         let turn = mean_turn(&format!("{imports}deque({calls}, 0)")).await;
         eprintln!("{calls}: {turn:?}");
         assert!(turn < Duration::from_micros(1800), "{turn:?}: {calls}");
+    }
+}
+
+/// Turns that end by the clock end elsewhere each time, and more so with many at once.
+#[tokio::test]
+async fn a_limit_of_fuel_holds_to_the_unit_wherever_turns_end() {
+    const CODE: &str = "import time\nfor _ in range(20_000): time.time()\nfor _ in range(100_000): pass";
+    let server = Server::shared();
+    let run = async |fuel: u64| server.execute(json!({"code": CODE, "limits": {"fuel": fuel}})).await;
+    let call = async |fuel: u64| {
+        let session = Session::open_on(server, json!({})).await;
+        session.call_with(json!({"code": CODE, "limits": {"fuel": fuel}})).await
+    };
+    let used = run(1_000_000_000).await["fuel_used"].as_u64().expect("a number");
+    let used_in_session = call(1_000_000_000).await["fuel_used"].as_u64().expect("a number");
+    for (fuel, class) in [(0, "none"), (1, "fuel_exhausted")] {
+        for answer in join_all((0..8).map(|_| run(used - fuel))).await {
+            assert_eq!(
+                (&answer["stderr_class"], &answer["fuel_used"]),
+                (&json!(class), &json!(used - fuel)),
+                "{answer}"
+            );
+        }
+        for answer in join_all((0..8).map(|_| call(used_in_session - fuel))).await {
+            let expected = (json!(class), json!(used_in_session - fuel));
+            assert_eq!((&answer["stderr_class"], &answer["fuel_used"]), (&expected.0, &expected.1), "{answer}");
+        }
     }
 }
 

@@ -32,27 +32,41 @@ pub(crate) fn grant(mut store: impl AsContextMut<Data = HostState>, fuel: u64) -
     set_left(store, fuel)
 }
 
-/// Makes the guest's time slices no longer than so much fuel, and grants it `fuel`.
+/// Grants a guest `limit`, at the end of which it pauses, and `grace` after that. Wherever its time slices end, the pause
+/// is at the first charge beyond the limit.
 ///
 /// # Errors
 /// Returns an error when the counter can't be set.
-pub(crate) fn grant_in_slices(
+pub(crate) fn grant_with_grace(
     mut store: impl AsContextMut<Data = HostState>,
-    fuel: u64,
-    slice: u64,
+    limit: u64,
+    grace: u64,
 ) -> wasmtime::Result<()> {
-    store.as_context_mut().data_mut().fuel.slice = slice.clamp(1, TIME_SLICE);
-    grant(store, fuel)
+    store.as_context_mut().data_mut().fuel.pause_at = grace;
+    grant(store, limit.saturating_add(grace))
 }
 
 /// Returns the fuel that the guest has left.
 pub(crate) fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
     let mut context = store.as_context_mut();
     let FuelMeter { counter, reserve, .. } = context.data().fuel;
-    match counter.map(|counter| counter.get(&mut context)) {
-        // Below zero, the guest has used more than it had there.
-        Some(Val::I64(counted)) => reserve.saturating_add_signed(counted),
-        _ => reserve,
+    let counted = counter.map(|counter| counter.get(&mut context));
+    reserve.saturating_add_signed(below_zero_too(counted))
+}
+
+/// Returns the fuel that the guest has left, none when it has used more than it had.
+pub(crate) fn checked_left(mut store: impl AsContextMut<Data = HostState>) -> Option<u64> {
+    let mut context = store.as_context_mut();
+    let FuelMeter { counter, reserve, .. } = context.data().fuel;
+    let counted = counter.map(|counter| counter.get(&mut context));
+    reserve.checked_add_signed(below_zero_too(counted))
+}
+
+/// Below zero, the guest has used more than it had in the counter.
+fn below_zero_too(counted: Option<Val>) -> i64 {
+    match counted {
+        Some(Val::I64(counted)) => counted,
+        _ => 0,
     }
 }
 
@@ -87,7 +101,7 @@ pub(crate) fn end_slice(mut store: impl AsContextMut<Data = HostState>) -> wasmt
 pub(super) fn set_left(mut store: impl AsContextMut<Data = HostState>, left: u64) -> wasmtime::Result<()> {
     let mut context = store.as_context_mut();
     let fuel = &mut context.data_mut().fuel;
-    let counted = left.min(fuel.slice);
+    let counted = left.checked_sub(fuel.pause_at).unwrap_or(left).min(TIME_SLICE);
     fuel.reserve = left - counted;
     match fuel.counter {
         Some(counter) => counter.set(context, Val::I64(counted.cast_signed())),

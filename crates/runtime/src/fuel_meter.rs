@@ -14,13 +14,13 @@ pub(crate) struct FuelMeter {
     pub(super) granted: u64,
     /// Part of the grant that is not in the counter.
     pub(super) reserve: u64,
-    /// Fuel that is put into the counter at once.
-    pub(super) slice: u64,
+    /// Fuel left at which the guest pauses whatever its time slice: where the limit of a call lies.
+    pub(super) pause_at: u64,
 }
 
 impl FuelMeter {
     /// Makes the meter of a guest that is granted so much.
     pub(crate) fn new(granted: u64) -> Self {
-        Self { counter: None, granted, reserve: granted, slice: TIME_SLICE }
+        Self { counter: None, granted, reserve: granted, pause_at: 0 }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const BYTES_A_TIME_SLICE: u32 = 4 << 20;
 /// Quick calls between two looks at the clock, which takes as long as the quickest of them.
 const CALLS_A_LOOK: u8 = 16;
 
-/// Work of host calls since the last yield on its account.
+/// Work of host calls: bytes since the last that were charged, and quick calls since the last look at the clock.
 #[derive(Debug, Default)]
 pub(crate) struct HostWork {
     bytes: u64,

@@ -314,8 +314,16 @@ pub enum FileAnswer {
     Entry(Entry, bool),
     /// Entries of a directory that was listed.
     Entries(Vec<Entry>),
-    /// The bytes asked for, and the length of the whole file.
-    Bytes(#[serde(with = "serde_bytes")] Vec<u8>, u64),
+    /// A part of a file.
+    Bytes {
+        /// The bytes asked for.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+        /// Length of the whole file.
+        whole: u64,
+        /// Number of the file's inode: another file of the same name has another one.
+        inode: u64,
+    },
     /// Files that were collected, in the order of their paths.
     Files(Vec<File>),
     /// Entries of a tree that was exported, in the order of their paths: each after its directory.

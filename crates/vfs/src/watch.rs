@@ -46,11 +46,6 @@ impl Tree {
         Ok(id)
     }
 
-    /// Returns how many watches there are.
-    pub fn watch_count(&self) -> u32 {
-        self.watches.by_id.len() as u32
-    }
-
     /// Takes the changes since the last call; none for a watch that is not or no longer there.
     pub fn drain(&mut self, id: WatchId) -> Option<Changes> {
         let watch = self.watches.by_id.get_mut(&id)?;

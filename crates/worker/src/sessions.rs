@@ -34,9 +34,9 @@ pub(crate) struct Listener {
 const CHANGES_AT_ONCE: usize = 256;
 /// Bytes of their paths, at least one of them whole.
 const CHANGES_BYTES: usize = 64 << 10;
-/// Pause of a watch for each change that it has told and each watch of its session: whoever changes files as fast as it
-/// can would make the worker and the front process spend more on what is told than on the changes themselves.
-const CHANGE_PAUSE: Duration = Duration::from_micros(12);
+/// Time for each change that a session's watches tell: whoever changes files as fast as it can would make the worker and
+/// the front process spend more on what is told than on the changes themselves.
+const CHANGE_TIME: Duration = Duration::from_micros(12);
 
 /// The sessions of one worker.
 #[derive(Clone)]
@@ -52,11 +52,29 @@ struct Resident {
     commands: CommandsOwner,
     /// Time that its requests have had the core, in nanoseconds.
     cpu: Arc<AtomicU64>,
+    pace: Arc<Pace>,
+}
+
+/// Pace at which all watches of a session tell changes.
+#[derive(Default)]
+struct Pace(Mutex<Option<Instant>>);
+
+impl Pace {
+    /// Waits until there is time for `count` changes more, after those that others have told.
+    async fn told(&self, count: usize) {
+        let until = {
+            let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let until = free.unwrap_or_else(Instant::now).max(Instant::now()) + CHANGE_TIME * count as u32;
+            *free = Some(until);
+            until
+        };
+        tokio::time::sleep_until(until.into()).await;
+    }
 }
 
 impl Resident {
     fn new(session: Session, commands: CommandsOwner) -> Self {
-        Self { session: Arc::new(session), commands, cpu: Arc::default() }
+        Self { session: Arc::new(session), commands, cpu: Arc::default(), pace: Arc::default() }
     }
 }
 
@@ -81,6 +99,10 @@ impl Sessions {
 
     fn commands_of(&self, number: SessionNumber) -> Result<Arc<SessionCommands>, RequestError> {
         self.all().get(&number).map(|resident| resident.commands.commands()).ok_or(RequestError::NoSession)
+    }
+
+    fn pace_of(&self, number: SessionNumber) -> Result<Arc<Pace>, RequestError> {
+        self.all().get(&number).map(|resident| Arc::clone(&resident.pace)).ok_or(RequestError::NoSession)
     }
 
     fn cpu_of(&self, number: SessionNumber) -> Option<Arc<AtomicU64>> {
@@ -187,15 +209,16 @@ impl Sessions {
             SessionRequest::Watch { path, recursive } => {
                 let mut watch =
                     self.get(number)?.watch(&path, if recursive { WatchDepth::All } else { WatchDepth::Entries })?;
+                let pace = self.pace_of(number)?;
                 events(SessionEvent::Watching);
                 let tell = async {
                     while let Some(Noticed { changes, overflowed }) = watch.next().await {
                         for piece in pieces(changes) {
                             let Ok(permit) = permits.acquire().await else { return };
                             permit.forget();
-                            let pause = CHANGE_PAUSE * piece.len() as u32 * watch.count_of_session();
+                            let count = piece.len();
                             events(SessionEvent::Changes(piece));
-                            tokio::time::sleep(pause).await;
+                            pace.told(count).await;
                         }
                         if overflowed {
                             let Ok(permit) = permits.acquire().await else { return };

@@ -1,7 +1,8 @@
 //! How long guests keep a worker's thread: `cargo run --release -p loadtest --bin turns -- CASES.jsonl`.
 //!
-//! Guests give way by fuel, about once a millisecond; what no fuel is counted for (filling and copying memory, host
-//! calls, page faults, making and clearing an interpreter) makes a turn longer, and all others in the worker wait.
+//! Guests give way by fuel, about once a millisecond, and by the clock in host calls; what no fuel is counted for (filling
+//! and copying memory, page faults, making and clearing an interpreter) makes a turn longer, and all others in the worker
+//! wait.
 //! Each program runs alone, beside a task that does nothing but take its turn. CPU time of the thread is measured, so
 //! that other work of the machine does not count.
 

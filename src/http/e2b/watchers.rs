@@ -302,7 +302,7 @@ pub(super) async fn remove(e2b: &E2b, sandbox: SessionId, request: Request) -> R
 
 /// Error for lost changes: to clients of E2B's own service, inotify's overflow is an error, too.
 fn missed() -> E2bError {
-    E2bError::new(Kind::Missed, "changes are left out here: they were read too slowly; look anew")
+    E2bError::new(Kind::Missed, "changes are left out here: they were too many, or read too slowly; look anew")
 }
 
 fn unknown() -> E2bError {

@@ -19,7 +19,7 @@ const PIECES: usize = 1;
 pub enum WatchEvent {
     /// Change of an entry.
     Change(Change),
-    /// Loss of changes, because they were read too slowly: the reader must look at the directory again.
+    /// Loss of changes, because they were too many or read too slowly: the reader must look at the directory again.
     Overflow,
 }
 

@@ -43,6 +43,26 @@ async fn a_part_of_a_file() {
 }
 
 #[tokio::test]
+async fn files_of_any_length_come_whole_and_in_part() {
+    const PIECE: usize = 256 << 10;
+    let session = Session::open_on(Server::shared(), json!({})).await;
+    for length in [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 1] {
+        let content: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        session.request("PUT", "/files/f", content.clone()).await;
+        assert_eq!(session.request("GET", "/files/f", "").await, (200, content.clone()), "{length} bytes");
+        let url = format!("{}{}", session.server.url, session.path("/files/f"));
+        let head = http().head(&url).send().await.expect("the server answers");
+        assert_eq!(head.headers()["content-length"], length.to_string().as_str());
+        if length > 2 * PIECE {
+            let range = format!("bytes={}-{}", PIECE - 2, 2 * PIECE + 1);
+            let part = http().get(&url).header("range", range).send().await.expect("the server answers");
+            assert_eq!(part.status(), 206);
+            assert_eq!(part.bytes().await.expect("whole"), content[PIECE - 2..2 * PIECE + 2]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn directories_are_made_listed_moved_and_removed() {
     let session = Session::open().await;
     let (status, made) = session.post("/files", json!({"make_directory": "a/b"})).await;

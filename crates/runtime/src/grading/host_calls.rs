@@ -10,7 +10,7 @@ use crate::fuel;
 use crate::session::interrupt::{Interrupt, Reason};
 use crate::session::script::{CommandRequest, RunScript, ScriptOutput};
 use crate::state::HostState;
-use crate::time_slice::settle;
+use crate::time_slice::{end_when_over, settle};
 use proofbox_types::outcome::AttemptKind;
 use proofbox_types::session::CellLimits;
 use proofbox_types::value::Value;
@@ -259,5 +259,6 @@ fn printed(mut caller: Caller<'_, HostState>, stream: i32, address: u32, capacit
     {
         place.copy_from_slice(&written);
     }
+    end_when_over(&mut caller)?;
     Ok(u32::try_from(written.len()).unwrap_or(u32::MAX))
 }

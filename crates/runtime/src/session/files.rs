@@ -40,7 +40,7 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
         FileAsk::Read { path, offset, length } => {
             let bytes = tree.read_range(&path, offset, length)?;
             let whole = tree.file_length(&path)?;
-            Ok(FileAnswer::Bytes(bytes.to_vec(), whole))
+            Ok(FileAnswer::Bytes { bytes: bytes.to_vec(), whole, inode: tree.real_entry(&path)?.inode })
         }
         FileAsk::Collect { patterns, most_bytes } => {
             let found = tree.glob(&patterns, most_bytes)?;

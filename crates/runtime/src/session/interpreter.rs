@@ -142,7 +142,6 @@ impl Interpreter {
         self.known_own = None;
         self.is_at_rest = false;
         let output_stream = sink.map(|sink| Arc::new(OutputStream::new(sink, limits.output_bytes)));
-        let granted = limits.fuel.saturating_add(GRACE_FUEL);
         let stopwatch = Arc::new(Stopwatch::default());
         let state = self.store.data_mut();
         state.stopwatch = Arc::clone(&stopwatch);
@@ -159,7 +158,7 @@ impl Interpreter {
             run_script,
             wall: limits.wall,
         });
-        let fuelled = fuel::grant_in_slices(&mut self.store, granted, limits.fuel);
+        let fuelled = fuel::grant_with_grace(&mut self.store, limits.fuel, GRACE_FUEL);
 
         let watch = Watch {
             window: Window::new(self.memory.data_ptr(&self.store), self.memory.data_size(&self.store)),
@@ -465,7 +464,7 @@ impl Watch {
             }
             if !rests {
                 used = self.stopwatch.take_noted_fuel().unwrap_or(used);
-                if used >= self.fuel {
+                if used > self.fuel {
                     self.interrupt.ask(Reason::Fuel);
                 }
             }

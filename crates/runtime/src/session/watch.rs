@@ -41,11 +41,6 @@ pub struct Noticed {
 }
 
 impl Watch {
-    /// Returns how many watches its session has.
-    pub fn count_of_session(&self) -> u32 {
-        lock(&self.tree).watch_count()
-    }
-
     /// Waits for changes since the last call; none when the directory is gone, and all was reported. Changes that
     /// nobody asks for wait in the tree, which holds no more than its bounds allow.
     pub async fn next(&mut self) -> Option<Noticed> {

@@ -138,7 +138,7 @@ pub(crate) async fn read_bytes(
     length: u64,
 ) -> Result<(Vec<u8>, u64), SessionError> {
     match sessions.files(id, FileAsk::Read { path, offset, length }).await? {
-        FileAnswer::Bytes(bytes, whole) => Ok((bytes, whole)),
+        FileAnswer::Bytes { bytes, whole, .. } => Ok((bytes, whole)),
         _ => Err(SessionError::Failed("a file was read, and no bytes came".to_owned())),
     }
 }

@@ -270,7 +270,7 @@ impl WatchLine<'_> {
 
 /// Changes as lines, those that came together in one piece, and a sign of life where there are none.
 fn changes(watch: Watch) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    const LEFT_OUT: &str = "changes are left out here: they were read too slowly; look anew";
+    const LEFT_OUT: &str = "changes are left out here: they were too many, or read too slowly; look anew";
     stream::unfold(watch, |mut watch| async move {
         let mut lines = Vec::new();
         match tokio::time::timeout(KEEP_ALIVE, watch.next()).await {
