@@ -10,7 +10,7 @@ use futures_util::{Stream, stream};
 use super::range::ByteRange;
 use crate::service::{SessionError, SessionManager};
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{FileAnswer, FileAsk};
+use proofbox_types::session::FilePart;
 
 /// Bytes of a piece: what a client who does not read holds in memory, twice or three times.
 const PIECE: u64 = 256 << 10;
@@ -20,15 +20,6 @@ pub(super) struct Download {
     pub sessions: Arc<SessionManager>,
     pub session: SessionId,
     pub path: String,
-}
-
-/// Piece of a file.
-struct FilePiece {
-    bytes: Bytes,
-    /// Length of the whole file.
-    whole: u64,
-    /// Number of its inode.
-    inode: u64,
 }
 
 impl Download {
@@ -66,20 +57,15 @@ impl Download {
         Ok(response)
     }
 
-    /// Reads so many bytes from `offset` on.
-    async fn piece(&self, offset: u64, length: u64) -> Result<FilePiece, SessionError> {
-        let ask = FileAsk::Read { path: self.path.clone(), offset, length };
-        match self.sessions.files(self.session, ask).await? {
-            FileAnswer::Bytes { bytes, whole, inode } => Ok(FilePiece { bytes: bytes.into(), whole, inode }),
-            _ => Err(SessionError::Failed("it answered what it was not asked".to_owned())),
-        }
+    async fn piece(&self, offset: u64, length: u64) -> Result<FilePart, SessionError> {
+        self.sessions.read_file(self.session, self.path.clone(), offset, length).await
     }
 
     /// Reads the file from `start` to `end`, each piece as it is at that time; `first` is what it begins with. A file
     /// that became shorter, or another one in its place, breaks the answer off.
-    fn pieces(self, first: FilePiece, start: u64, end: u64) -> impl Stream<Item = std::io::Result<Bytes>> {
+    fn pieces(self, first: FilePart, start: u64, end: u64) -> impl Stream<Item = std::io::Result<Bytes>> {
         let inode = first.inode;
-        stream::unfold((self, first.bytes, start), move |(download, first, at)| async move {
+        stream::unfold((self, Bytes::from(first.bytes), start), move |(download, first, at)| async move {
             if at >= end {
                 return None;
             }
@@ -87,7 +73,7 @@ impl Download {
                 match download.piece(at, PIECE.min(end - at)).await {
                     Ok(piece) if piece.inode != inode => Err(std::io::Error::other("there is another file")),
                     Ok(piece) if piece.bytes.is_empty() => Err(std::io::Error::other("the file became shorter")),
-                    Ok(piece) => Ok(piece.bytes),
+                    Ok(piece) => Ok(piece.bytes.into()),
                     Err(error) => Err(std::io::Error::other(error)),
                 }
             } else {

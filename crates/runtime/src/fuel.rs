@@ -47,26 +47,18 @@ pub(crate) fn grant_with_grace(
 }
 
 /// Returns the fuel that the guest has left.
-pub(crate) fn left(mut store: impl AsContextMut<Data = HostState>) -> u64 {
-    let mut context = store.as_context_mut();
-    let FuelMeter { counter, reserve, .. } = context.data().fuel;
-    let counted = counter.map(|counter| counter.get(&mut context));
-    reserve.saturating_add_signed(below_zero_too(counted))
+pub(crate) fn left(store: impl AsContextMut<Data = HostState>) -> u64 {
+    checked_left(store).unwrap_or(0)
 }
 
 /// Returns the fuel that the guest has left, none when it has used more than it had.
 pub(crate) fn checked_left(mut store: impl AsContextMut<Data = HostState>) -> Option<u64> {
     let mut context = store.as_context_mut();
     let FuelMeter { counter, reserve, .. } = context.data().fuel;
-    let counted = counter.map(|counter| counter.get(&mut context));
-    reserve.checked_add_signed(below_zero_too(counted))
-}
-
-/// Below zero, the guest has used more than it had in the counter.
-fn below_zero_too(counted: Option<Val>) -> i64 {
-    match counted {
-        Some(Val::I64(counted)) => counted,
-        _ => 0,
+    match counter.map(|counter| counter.get(&mut context)) {
+        // Below zero, the guest has used more than it had there.
+        Some(Val::I64(counted)) => reserve.checked_add_signed(counted),
+        _ => Some(reserve),
     }
 }
 

@@ -307,6 +307,18 @@ impl TreeEntry {
     }
 }
 
+/// Part of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FilePart {
+    /// The bytes asked for.
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+    /// Length of the whole file.
+    pub whole: u64,
+    /// Number of the file's inode: another file of the same name has another one.
+    pub inode: u64,
+}
+
 /// Result of a [`FileAsk`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FileAnswer {
@@ -315,15 +327,7 @@ pub enum FileAnswer {
     /// Entries of a directory that was listed.
     Entries(Vec<Entry>),
     /// A part of a file.
-    Bytes {
-        /// The bytes asked for.
-        #[serde(with = "serde_bytes")]
-        bytes: Vec<u8>,
-        /// Length of the whole file.
-        whole: u64,
-        /// Number of the file's inode: another file of the same name has another one.
-        inode: u64,
-    },
+    Bytes(FilePart),
     /// Files that were collected, in the order of their paths.
     Files(Vec<File>),
     /// Entries of a tree that was exported, in the order of their paths: each after its directory.

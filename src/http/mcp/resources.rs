@@ -6,10 +6,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use rmcp::model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 
 use super::call::{Call, Doing, ToolError};
-use super::tools::files::{MAX_DEPTH, MAX_READ_BYTES, image_type, read_bytes};
+use super::tools::files::{MAX_DEPTH, MAX_READ_BYTES, image_type};
 use crate::service::{SessionInfo, SessionState};
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk};
+use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FilePart};
 
 /// Scheme and beginning of the addresses.
 const BEGINNING: &str = "proofbox://sessions/";
@@ -123,8 +123,8 @@ pub(super) async fn read(call: &Call, uri: &str) -> Result<ReadResourceResult, T
     let (session, path) = parts.ok_or_else(|| ToolError::new("there is no resource at this address"))?;
     let path = percent_decode_str(path).decode_utf8().map_err(|_| ToolError::new("the path is not UTF-8"))?;
     let id = call.session(session)?;
-    let read = read_bytes(&call.service.sessions, id, path.into_owned(), 0, MAX_READ_BYTES + 1);
-    let (bytes, whole) = call.run(read, &Doing::new("reading")).await?;
+    let read = call.service.sessions.read_file(id, path.into_owned(), 0, MAX_READ_BYTES + 1);
+    let FilePart { bytes, whole, .. } = call.run(read, &Doing::new("reading")).await?;
     if whole > MAX_READ_BYTES {
         return Err(ToolError::new(format!(
             "the file has {whole} bytes; a resource may have {MAX_READ_BYTES}. Read parts of it with read_file."

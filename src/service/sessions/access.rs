@@ -9,7 +9,7 @@ use crate::sandbox::{SessionCallError, SessionHandle};
 use crate::service::policy_check::admit_fetch;
 use proofbox_policy::Refusal;
 use proofbox_types::ids::SessionId;
-use proofbox_types::session::{FileAnswer, FileAsk};
+use proofbox_types::session::{FileAnswer, FileAsk, FilePart};
 
 /// Treatment of a paused session.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,23 @@ impl SessionManager {
             self.measure_in_use(&in_use).await;
         }
         Ok(answer)
+    }
+
+    /// Reads at most `length` bytes of a file, from `offset` on.
+    ///
+    /// # Errors
+    /// Returns an error when there is no such file.
+    pub async fn read_file(
+        &self,
+        id: SessionId,
+        path: String,
+        offset: u64,
+        length: u64,
+    ) -> Result<FilePart, SessionError> {
+        match self.files(id, FileAsk::Read { path, offset, length }).await? {
+            FileAnswer::Bytes(part) => Ok(part),
+            _ => Err(SessionError::Failed("a file was read, and no bytes came".to_owned())),
+        }
     }
 
     /// Brings the session to a worker, from disk if need be, and holds it there until the guard is dropped.

@@ -229,7 +229,7 @@ impl SessionManager {
             VolumeAsk::Read { offset, length } => {
                 let ask = FileAsk::Read { path: at, offset: *offset, length: *length };
                 match self.live_files(session, mount, path, ask).await? {
-                    FileAnswer::Bytes { bytes, whole, .. } => Ok(VolumeAnswer::Bytes(bytes.into(), whole)),
+                    FileAnswer::Bytes(part) => Ok(VolumeAnswer::Bytes(part.bytes.into(), part.whole)),
                     _ => Err(strange()),
                 }
             }

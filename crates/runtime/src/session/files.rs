@@ -3,7 +3,7 @@
 use super::{Session, SessionError};
 use crate::clock::now;
 use proofbox_types::program::File;
-use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FileRefused, FileTrouble, LinkEnd};
+use proofbox_types::session::{Entry, EntryKind, FileAnswer, FileAsk, FilePart, FileRefused, FileTrouble, LinkEnd};
 use proofbox_vfs::{Fault, FileEntry, FileKind, FilesError, MODE_BITS, Tree, lock};
 
 /// Maximum number of symbolic links that one list follows: each may lead through thousands of names.
@@ -40,7 +40,7 @@ fn carry_out(tree: &mut Tree, ask: FileAsk) -> Result<FileAnswer, FilesError> {
         FileAsk::Read { path, offset, length } => {
             let bytes = tree.read_range(&path, offset, length)?;
             let whole = tree.file_length(&path)?;
-            Ok(FileAnswer::Bytes { bytes: bytes.to_vec(), whole, inode: tree.real_entry(&path)?.inode })
+            Ok(FileAnswer::Bytes(FilePart { bytes: bytes.to_vec(), whole, inode: tree.real_entry(&path)?.inode }))
         }
         FileAsk::Collect { patterns, most_bytes } => {
             let found = tree.glob(&patterns, most_bytes)?;

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Answer;
 use crate::http::mcp::call::{Call, Doing, ToolError};
-use crate::service::{SessionError, SessionManager};
-use proofbox_types::ids::SessionId;
 use proofbox_types::program::{File, TESTS_DIRECTORY};
-use proofbox_types::session::{Entry, FileAnswer, FileAsk};
+use proofbox_types::session::{Entry, FileAnswer, FileAsk, FilePart};
 
 /// Entries in one list.
 const MAX_ENTRIES: usize = 1000;
@@ -126,23 +124,6 @@ pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Reads a part of a file, and returns it with the size of the whole.
-///
-/// # Errors
-/// Returns an error when there is no such file.
-pub(crate) async fn read_bytes(
-    sessions: &SessionManager,
-    id: SessionId,
-    path: String,
-    offset: u64,
-    length: u64,
-) -> Result<(Vec<u8>, u64), SessionError> {
-    match sessions.files(id, FileAsk::Read { path, offset, length }).await? {
-        FileAnswer::Bytes { bytes, whole, .. } => Ok((bytes, whole)),
-        _ => Err(SessionError::Failed("a file was read, and no bytes came".to_owned())),
-    }
-}
-
 /// Lists a directory.
 pub(crate) async fn list(call: &Call, arguments: ListArguments) -> Result<Answer, ToolError> {
     let id = call.session(&arguments.session)?;
@@ -170,18 +151,18 @@ pub(crate) async fn read(call: &Call, arguments: ReadArguments) -> Result<Answer
         return Err(ToolError::new(format!("`max_bytes` must be from 1 to {MAX_READ_BYTES}")));
     }
     let doing = Doing::new("reading");
-    let part = |offset, length| call.run(read_bytes(&call.service.sessions, id, path.clone(), offset, length), &doing);
+    let part = |offset, length| call.run(call.service.sessions.read_file(id, path.clone(), offset, length), &doing);
     if offset == 0 {
-        let (head, size) = part(0, IMAGE_HEAD_BYTES).await?;
-        if let Some(mime) = image_type(&head)
-            && size <= MAX_IMAGE_BYTES
+        let head = part(0, IMAGE_HEAD_BYTES).await?;
+        if let Some(mime) = image_type(&head.bytes)
+            && head.whole <= MAX_IMAGE_BYTES
         {
-            let (bytes, size) = part(0, MAX_IMAGE_BYTES).await?;
-            let result = ReadResult { size, text: None, base64: None, image: Some(mime), next_offset: None };
+            let FilePart { bytes, whole, .. } = part(0, MAX_IMAGE_BYTES).await?;
+            let result = ReadResult { size: whole, text: None, base64: None, image: Some(mime), next_offset: None };
             return Answer::with_content(result, vec![ContentBlock::image(BASE64.encode(bytes), mime)]);
         }
     }
-    let (mut bytes, size) = part(offset, most).await?;
+    let FilePart { mut bytes, whole: size, .. } = part(offset, most).await?;
     let end = offset.saturating_add(bytes.len() as u64);
     if end < size {
         // The next part begins with a whole character.
