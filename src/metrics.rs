@@ -50,6 +50,10 @@ pub struct Metrics {
     pub sessions: IntGaugeVec,
     /// Bytes of checkpoints on disk.
     pub store_bytes: IntGauge,
+    /// Bytes that are free on the disk of the store.
+    pub disk_free_bytes: IntGauge,
+    /// Bytes of these that are left free.
+    pub disk_reserve_bytes: IntGauge,
     /// Spans, by what became of them.
     pub spans: IntCounterVec,
     /// Lines of the log that were lost because nobody read them.
@@ -150,6 +154,8 @@ impl Metrics {
             workers: gauge("proofbox_workers", "Worker processes that are ready."),
             sessions: gauges("proofbox_sessions", "Sessions, by where they are.", &["place"]),
             store_bytes: gauge("proofbox_store_bytes", "Bytes of checkpoints on disk."),
+            disk_free_bytes: gauge("proofbox_disk_free_bytes", "Bytes free on the disk of the store."),
+            disk_reserve_bytes: gauge("proofbox_disk_reserve_bytes", "Bytes of the disk that are left free."),
             spans: counters("proofbox_trace_spans_total", "Spans, by what became of them.", &["outcome"]),
             log_lines_lost: gauge(
                 "proofbox_log_lines_lost",

@@ -280,9 +280,11 @@ impl Service {
         metrics.sessions.with_label_values(&["memory"]).set(gauged(memory));
         metrics.sessions.with_label_values(&["disk"]).set(gauged(disk));
         if let Some(store) = &self.store
-            && let Ok(usage) = store.usage().await
+            && let (Ok(usage), Ok(disk)) = (store.usage().await, store.disk_space())
         {
             metrics.store_bytes.set(gauged(usage.bytes));
+            metrics.disk_free_bytes.set(gauged(disk.free_bytes));
+            metrics.disk_reserve_bytes.set(gauged(disk.reserve_bytes));
         }
         metrics
     }

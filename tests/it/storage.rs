@@ -269,11 +269,18 @@ async fn a_key_keeps_no_more_on_disk_than_it_may() {
 #[tokio::test]
 async fn the_reserve_of_the_disk_is_left_free() {
     let (server, data) = start(&["--disk-reserve-bytes", "4611686018427387904"], &[]);
+    assert!(
+        server.log().iter().any(|line| line.contains("the disk of the store is full")),
+        "an operator is told at once"
+    );
     let key = Client::new(&server, data.path(), &["ci"]).await;
     let session = key.session().await;
     assert_eq!(key.call(&session, "x = 5").await.0, 200);
     assert_refused(&key.checkpoint(&session).await, "store_full");
     assert_refused(&key.job(1, 100).await, "store_full");
+    let (free, reserve) = ("proofbox_disk_free_bytes", "proofbox_disk_reserve_bytes");
+    assert_eq!(server.metric(reserve).await, 4_611_686_018_427_387_904.0);
+    assert!(server.metric(free).await > 0.0);
     // What needs no disk goes on.
     assert_eq!(key.call(&session, "x").await.1["result"], 5);
     assert_eq!(key.send("POST", "/v1/execute", json!({"code": "1"})).await.0, 200);

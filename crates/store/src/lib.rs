@@ -29,7 +29,7 @@ mod webhooks;
 mod writer;
 
 pub use checkpoints::{CheckpointFilter, CheckpointKind, CheckpointRow, Cursor, MAX_LISTED, StoredCheckpoint};
-pub use disk::DiskReserve;
+pub use disk::{DiskReserve, DiskSpace};
 pub use error::StoreError;
 pub use jobs::{
     Accepted, Callback, CallbackPhase, Cancelled, DueCallback, JobBounds, JobFilter, JobItem, JobPhase, JobResult,
@@ -479,6 +479,15 @@ impl Store {
     /// Returns an error for a file that cannot be read.
     pub async fn usage(&self) -> Result<StoreUsage, StoreError> {
         self.readers.read(prune::usage).await
+    }
+
+    /// Returns what the disk has free.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a disk that tells nothing of itself.
+    pub fn disk_space(&self) -> Result<DiskSpace, StoreError> {
+        self.disk.space()
     }
 }
 
