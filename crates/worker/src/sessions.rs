@@ -57,18 +57,19 @@ struct Resident {
 
 /// Pace at which all watches of a session tell changes.
 #[derive(Default)]
-struct Pace(Mutex<Option<Instant>>);
+struct Pace(Mutex<Option<tokio::time::Instant>>);
 
 impl Pace {
     /// Waits until there is time for `count` changes more, after those that others have told.
     async fn told(&self, count: usize) {
         let until = {
             let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let until = free.unwrap_or_else(Instant::now).max(Instant::now()) + CHANGE_TIME * count as u32;
+            let now = tokio::time::Instant::now();
+            let until = free.unwrap_or(now).max(now) + CHANGE_TIME * count as u32;
             *free = Some(until);
             until
         };
-        tokio::time::sleep_until(until.into()).await;
+        tokio::time::sleep_until(until).await;
     }
 }
 
@@ -289,6 +290,20 @@ impl From<SessionError> for RequestError {
 mod tests {
     use super::*;
     use proofbox_types::session::ChangeKind;
+
+    /// A client may watch a directory a hundred times.
+    #[tokio::test(start_paused = true)]
+    async fn watches_of_a_session_share_its_pace() {
+        let (pace, began) = (Pace::default(), tokio::time::Instant::now());
+        tokio::join!(pace.told(1000), pace.told(1000));
+        let both = began.elapsed();
+        assert!(both >= CHANGE_TIME * 2000, "{both:?}");
+        // What was not used is not saved up.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let later = tokio::time::Instant::now();
+        pace.told(1000).await;
+        assert!(later.elapsed() >= CHANGE_TIME * 1000, "{:?}", later.elapsed());
+    }
 
     #[test]
     fn only_a_missing_slot_is_a_matter_of_room() {
