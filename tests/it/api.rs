@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::harness::Server;
+use crate::scratch;
 use crate::tools::{packages, root, succeed};
 
 /// What every answer is held against. Left out: that whatever fits the schema is accepted, since a schema can't say that
@@ -18,7 +19,7 @@ fn schemathesis(server: &Server, site: &Path) -> Command {
     command.args(["--seed", "1", "--generation-deterministic", "--no-shrink"]);
     command.args(["--suppress-health-check", "all", "--warnings", "off", "--request-timeout", "60", "--no-color"]);
     let path = std::env::join_paths([site, &root().join("tests/api")]).expect("no colon in it");
-    command.env("PYTHONPATH", path).env("SCHEMATHESIS_HOOKS", "hooks").current_dir(std::env::temp_dir());
+    command.env("PYTHONPATH", path).env("SCHEMATHESIS_HOOKS", "hooks").current_dir(scratch::directory());
     command
 }
 

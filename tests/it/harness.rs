@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::process;
+use crate::{process, scratch};
 
 /// One server shared by all tests that need nothing special, ended with the test process.
 static SHARED: LazyLock<Server> = LazyLock::new(|| Server::start(&[]));
@@ -94,7 +94,7 @@ impl Server {
 
     fn start_command(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Self {
         command.arg("serve").stderr(Stdio::piped());
-        let data = tempfile::tempdir().expect("a temporary directory");
+        let data = tempfile::tempdir_in(scratch::directory()).expect("a temporary directory");
         command.env("PROOFBOX_DATA_DIR", data.path());
         prepare(&mut command);
         let mut child = spawn(command);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::control_plane::KEY;
 use crate::harness::{Server, assert_shows, http, proofbox};
+use crate::scratch;
 
 /// A cache with the interpreter of the shared server and two images: `one` and `two`.
 struct Workshop {
@@ -59,7 +60,7 @@ impl Workshop {
         let info: Value = serde_json::from_slice(&output.stdout).expect("there is an image");
         let compiled = PathBuf::from(info["compiled"].as_str().expect("a path"));
         let runtime = compiled.parent().expect("a directory");
-        let directory = tempfile::tempdir().expect("a directory");
+        let directory = tempfile::tempdir_in(scratch::directory()).expect("a directory");
         let runtimes = directory.path().join("cache/runtimes");
         std::fs::create_dir_all(&runtimes).expect("a directory");
         // It alone: whoever has built other interpreters has the same tests.

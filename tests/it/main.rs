@@ -4,6 +4,7 @@ mod control_plane;
 mod harness;
 mod process;
 mod receiver;
+mod scratch;
 mod tools;
 
 mod access;

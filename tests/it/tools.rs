@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
+use crate::scratch;
+
 /// The repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,6 +23,8 @@ pub(crate) fn cache() -> PathBuf {
 /// Runs to its end; with its last lines where it failed.
 pub(crate) fn succeed(what: &str, command: &mut Command) -> String {
     eprintln!("{what}");
+    // Many leave files behind.
+    command.env("TMPDIR", scratch::directory());
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{what}: {error}"));
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let lines: Vec<&str> = text.lines().collect();
