@@ -32,6 +32,8 @@ const TINY: usize = 4 << 10;
 const SMALL_BUDGET: usize = 256 << 20;
 /// Memory for the text of larger bodies, in bytes.
 const TEXT_BUDGET: usize = 1 << 30;
+/// Most memory that one answer holds, in bytes, however large it is: less than the share of one key.
+const ANSWER_MOST: usize = TEXT_BUDGET / 4;
 /// Memory for parsed values, in bytes: apart, so that bodies that wait for it don't hold it from each other. Half of
 /// it, the share that one key may hold, is enough for as many values as one request may have, and as many copies.
 const VALUES_BUDGET: usize = 1 << 30;
@@ -111,6 +113,8 @@ struct Holding {
     /// Lease for a small body, or for the text of a large one.
     text: Option<Lease>,
     values: Option<Lease>,
+    /// Lease for a large answer.
+    answer: Option<Lease>,
     /// Copies that were made of what was read.
     copies: Option<JsonCost>,
     /// Time that the request has waited.
@@ -122,6 +126,7 @@ type Slot = fn(&mut Holding) -> &mut Option<Lease>;
 
 const TEXT: Slot = |holding| &mut holding.text;
 const VALUES: Slot = |holding| &mut holding.values;
+const ANSWER: Slot = |holding| &mut holding.answer;
 
 impl RequestMemory {
     /// Memory of a request that holds none yet.
@@ -149,7 +154,7 @@ impl RequestMemory {
 
     fn is_empty(&self) -> bool {
         let state = self.state();
-        [&state.text, &state.values].into_iter().flatten().all(Lease::is_empty)
+        [&state.text, &state.values, &state.answer].into_iter().flatten().all(Lease::is_empty)
     }
 
     /// Runs `work` in the time that the request has left to wait, up to `PATIENCE` in all.
@@ -344,6 +349,26 @@ impl BodyReader {
         self.in_turn(make).await
     }
 
+    /// Makes an answer, or a piece of one, in the memory of its request: `bytes` is the length of the texts in it. A large
+    /// one is made on a thread of its own, for which it waits as long as it takes: what it tells of has been done.
+    ///
+    /// # Errors
+    /// Returns an error when there is no memory for it in time.
+    pub(super) async fn answer<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        make: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, BodyError> {
+        if bytes <= SMALL {
+            return Ok(make());
+        }
+        // What it is made of, and the text itself.
+        let held = bytes.saturating_mul(2).min(ANSWER_MOST);
+        self.memory.grow(ANSWER, &self.account(&self.memory.0.budgets.text), held).await?;
+        let _turn = self.memory.0.budgets.parsers.acquire().await;
+        tokio::task::spawn_blocking(make).await.map_err(|_| BodyError::Internal)
+    }
+
     /// Holds memory for copies of the parsed values, without waiting: the caller blocks other requests.
     ///
     /// # Errors
@@ -494,6 +519,31 @@ mod tests {
             assert_eq!(whole, Ok(pieces.concat().into()));
         }
         assert_eq!(reader(2).whole(body(&[b"ab", b"c"]), None).await, Err(BodyError::TooLarge));
+    }
+
+    #[tokio::test]
+    async fn a_large_answer_is_made_elsewhere_in_memory_that_is_held() {
+        let reader = reader(TEST_BYTES);
+        let thread = || std::thread::current().id();
+        let held = || ANSWER(&mut reader.memory.state()).as_ref().map_or(0, Lease::bytes);
+        assert_eq!((reader.answer(SMALL, thread).await, held()), (Ok(thread()), 0));
+        assert!(reader.answer(SMALL + 1, thread).await.is_ok_and(|other| other != thread()));
+        assert!(held() >= 2 * (SMALL + 1), "{}", held());
+        // The largest that a policy allows is no more than others have to wait for.
+        assert!(reader.answer(400 << 20, || ()).await.is_ok());
+        assert_eq!(held(), ANSWER_MOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_beyond_the_memory_of_their_key_are_refused_in_time() {
+        let first = reader(TEST_BYTES);
+        let other = first.for_message();
+        let more = first.for_message();
+        assert_eq!(first.answer(400 << 20, || ()).await, Ok(()));
+        assert_eq!(other.answer(400 << 20, || ()).await, Ok(()));
+        assert!(matches!(more.answer(SMALL + 1, || ()).await, Err(BodyError::Full(_))));
+        drop(first);
+        assert_eq!(more.for_message().answer(SMALL + 1, || ()).await, Ok(()));
     }
 
     #[tokio::test]

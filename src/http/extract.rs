@@ -2,13 +2,15 @@
 
 use std::marker::PhantomData;
 
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::header;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::body::WholeBody;
+use super::body::{BodyReader, WholeBody};
 use super::error::ApiError;
 use proofbox_types::large_integers::tag_large_integers_of_cases;
 
@@ -49,6 +51,27 @@ pub(super) async fn read_json<T: DeserializeOwned, R: Send + 'static>(
     check_json(&request)?;
     let body = WholeBody::read(request).await?;
     body.parse(move |bytes| convert(parse(text_of(bytes)?)?)).await
+}
+
+/// Memory that an answer has to begin with, in bytes: enough for most of them.
+const ANSWER_BYTES: usize = 4 << 10;
+
+/// Answers with a value in JSON; `bytes` is the length of the texts in it. A large one is made apart from the threads
+/// that serve everybody.
+///
+/// # Errors
+/// Returns an error when there is no memory for it.
+pub(super) async fn write_json<T: Serialize>(
+    reader: &BodyReader,
+    bytes: usize,
+    make: impl FnOnce() -> T + Send + 'static,
+) -> Result<Response, ApiError> {
+    let render = move || {
+        let mut text = Vec::with_capacity(bytes.max(ANSWER_BYTES));
+        serde_json::to_writer(&mut text, &make()).map(|()| Bytes::from(text))
+    };
+    let text = reader.answer(bytes, render).await?.map_err(|_| ApiError::internal())?;
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response())
 }
 
 /// A body as text.

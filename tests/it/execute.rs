@@ -1,5 +1,7 @@
 //! What a snippet is given, how it ends, and what comes back.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::{Server, assert_shows, run};
@@ -52,6 +54,18 @@ pathlib.Path('/tmp/t').write_text('t')";
         answer["files"],
         json!({"out/a.bin": {"base64": "AP8="}, "out/b.txt": {"base64": "w6k="}, "/tmp/t": {"base64": "dA=="}})
     );
+}
+
+/// It is made apart from those that are small.
+#[tokio::test]
+async fn a_large_answer_is_as_a_small_one() {
+    let code = "open('large', 'wb').write(bytes(range(256)) * 40_000)\nprint('so')\nx = ['é' * 1000] * 2000";
+    let asked = json!({"code": code, "fetch_files": ["large"], "result": {"variable": "x"}});
+    let answer = execute(asked).await;
+    assert_shows(&answer, json!({"status": "ok", "stdout": "so\n", "files_error": null}));
+    let content = answer["files"]["large"]["base64"].as_str().and_then(|text| STANDARD.decode(text).ok());
+    assert_eq!(content.expect("base64"), (0..=255).collect::<Vec<u8>>().repeat(40_000));
+    assert!(answer["result"].as_array().is_some_and(|items| items.len() == 2000 && items[7] == "é".repeat(1000)));
 }
 
 #[tokio::test]

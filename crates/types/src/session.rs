@@ -75,6 +75,13 @@ pub struct Display {
     pub is_main_result: bool,
 }
 
+impl Display {
+    /// Bytes of its content.
+    pub fn size(&self) -> usize {
+        self.data.iter().map(|(mime, content)| mime.len() + content.len()).sum()
+    }
+}
+
 /// The exception that ended a call, as notebooks show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raised {
@@ -113,7 +120,7 @@ impl CellEvent {
         match self {
             Self::Began(_) => 0,
             Self::Stdout(text) | Self::Stderr(text) => text.len(),
-            Self::Display(display) => display.data.iter().map(|(mime, content)| mime.len() + content.len()).sum(),
+            Self::Display(display) => display.size(),
             Self::Raised(raised) => raised.value.len() + raised.traceback.len(),
         }
     }

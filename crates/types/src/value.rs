@@ -102,6 +102,34 @@ impl Value {
         Self::Str(text.into())
     }
 
+    /// Returns the bytes of the texts in it, and some for each value, of `most` values.
+    pub fn text_bytes(&self, most: usize) -> usize {
+        const EACH: usize = 8;
+        let (mut bytes, mut left, mut waiting) = (0_usize, most, vec![self]);
+        while let Some(value) = waiting.pop() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            bytes = bytes.saturating_add(EACH);
+            match value {
+                Self::Str(text) => bytes = bytes.saturating_add(text.len()),
+                Self::BigInt(content) | Self::Surrogates(content) | Self::Bytes(content) | Self::ByteArray(content) => {
+                    bytes = bytes.saturating_add(content.len());
+                }
+                Self::Opaque { type_name, repr } => bytes = bytes.saturating_add(type_name.len() + repr.len()),
+                Self::Tuple(items) | Self::List(items) | Self::Set(items) | Self::FrozenSet(items) => {
+                    waiting.extend(items.iter().take(left));
+                }
+                Self::Dict(pairs) => waiting.extend(pairs.iter().take(left).flat_map(|(key, value)| [key, value])),
+                Self::Extended(_, payload) => waiting.push(payload),
+                Self::None | Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Complex(..) | Self::Reference(_) => {
+                }
+            }
+        }
+        bytes
+    }
+
     /// Parses one message of a guest.
     ///
     /// # Errors

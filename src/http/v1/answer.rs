@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
 
 use super::completion::CompletionAnswer;
-use super::files::Base64Content;
+use super::files::{Base64Content, EncodedContent};
 use crate::service::{Execution, ImageReason};
 use proofbox_grading::canaries::CanaryFound;
 use proofbox_grading::complexity::ComplexityReport;
@@ -18,8 +16,9 @@ use proofbox_grading::receipt::Receipt;
 use proofbox_policy::ScanReport;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
-use proofbox_types::outcome::{Attempt, ErrorReport, GraderOutcome};
+use proofbox_types::outcome::{Attempt, Captured, ErrorReport, GraderOutcome};
 use proofbox_types::session::Raised;
+use proofbox_types::value::Value;
 use proofbox_types::verdict::CaseResult;
 
 /// The answer to `POST /v1/execute`.
@@ -71,7 +70,8 @@ pub struct Answer {
     evaluation: Json,
     /// The interpreter of the tests, where they had one of their own; all other figures are the candidate's.
     grader: Option<GraderAnswer>,
-    files: BTreeMap<String, Base64Content>,
+    #[schema(value_type = BTreeMap<String, Base64Content>)]
+    files: BTreeMap<String, EncodedContent>,
     /// Reason why the files could not be returned, if they could not.
     files_error: Option<String>,
     limits: LimitsInForce,
@@ -252,6 +252,25 @@ struct ErrorFields {
     allowed: Option<f64>,
 }
 
+/// Most of the values of a result that are looked at for its length.
+const VALUES_COUNTED: usize = 1 << 16;
+
+/// Returns the length of the texts in the answer on the wire, in bytes: nearly, and not more than they are at most.
+pub(super) fn size_of(execution: &Execution) -> usize {
+    let captured = |stream: &Captured| stream.head.len() + stream.tail.len();
+    let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.text_bytes(VALUES_COUNTED));
+    let case = |case: &CaseResult| case.name.len() + case.stdout.len() + case.message.as_ref().map_or(0, String::len);
+    let grader = execution.grader.as_ref().map_or(0, |grader| captured(&grader.stdout) + captured(&grader.stderr));
+    captured(&execution.stdout)
+        + captured(&execution.stderr)
+        + grader
+        + value(&execution.result)
+        + value(&execution.evaluation)
+        + execution.verdict.cases.iter().map(case).sum::<usize>()
+        + execution.verdict.error.as_ref().map_or(0, |error| error.message.len())
+        + execution.files.iter().map(|file| file.path.len() + file.content.len().div_ceil(3) * 4).sum::<usize>()
+}
+
 /// The answer on the wire.
 pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answer {
     let Execution {
@@ -326,10 +345,7 @@ pub fn answer_of(execution: Execution, labels: BTreeMap<String, String>) -> Answ
         complexity,
         evaluation: evaluation.map_or(Json::Null, |value| value.to_json()),
         grader: grader.map(grader_answer),
-        files: files
-            .into_iter()
-            .map(|file| (file.path, Base64Content { base64: BASE64.encode(file.content) }))
-            .collect(),
+        files: files.into_iter().map(|file| (file.path, EncodedContent(file.content))).collect(),
         files_error,
         limits: (&limits).into(),
         runtime: match image_choice {

@@ -1,14 +1,16 @@
 //! `POST /v1/execute`: execution of one snippet.
 
+use axum::Extension;
 use axum::extract::{Request, State};
-use axum::{Extension, Json};
+use axum::response::Response;
 
-use super::answer::{Answer, ErrorBody, answer_of};
+use super::answer::{Answer, ErrorBody, answer_of, size_of};
 use super::request::{ExecuteRequest, submission_of};
 use crate::http::AppState;
 use crate::http::auth::AdmissionCheck;
+use crate::http::body::BodyReader;
 use crate::http::error::ApiError;
-use crate::http::extract::read_json;
+use crate::http::extract::{read_json, write_json};
 use proofbox_types::caller::{Caller, Urgency};
 
 /// Runs a snippet, and grades it when there are tests.
@@ -25,7 +27,7 @@ use proofbox_types::caller::{Caller, Urgency};
         (status = 415, description = "Not JSON", body = ErrorBody),
         (status = 422, description = "Well formed, but meaningless", body = ErrorBody),
         (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
-        (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
+        (status = 503, description = "Going down, or no memory for the body or the answer now", body = ErrorBody),
     )
 )]
 pub(crate) async fn execute(
@@ -33,10 +35,11 @@ pub(crate) async fn execute(
     Extension(caller): Extension<Caller>,
     _admission: AdmissionCheck,
     request: Request,
-) -> Result<Json<Answer>, ApiError> {
+) -> Result<Response, ApiError> {
+    let reader = BodyReader::of(request.extensions())?;
     let submission = read_json(request, submission_of).await?;
     let labels = submission.labels.clone();
     let execution = shared.service.executor.submit(&caller, Urgency::Interactive, submission).await?;
     shared.service.stats.note(&caller, &execution, &labels);
-    Ok(Json(answer_of(execution, labels)))
+    write_json(&reader, size_of(&execution), move || answer_of(execution, labels)).await
 }

@@ -1,8 +1,10 @@
 //! Files of requests, and their translation to the domain's.
 
 use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::http::error::ApiError;
@@ -24,6 +26,18 @@ pub(super) enum FileContent {
 pub(super) struct Base64Content {
     /// Content, encoded in base64.
     pub base64: String,
+}
+
+/// Bytes that are encoded in base64 as they are written, a [`Base64Content`].
+#[derive(Debug)]
+pub(super) struct EncodedContent(pub Vec<u8>);
+
+impl Serialize for EncodedContent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut content = serializer.serialize_struct("Base64Content", 1)?;
+        content.serialize_field("base64", &format_args!("{}", Base64Display::new(&self.0, &BASE64)))?;
+        content.end()
+    }
 }
 
 /// A file of the candidate's: not where the tests import their own from.

@@ -212,6 +212,24 @@ async fn output_comes_while_the_call_runs() {
     assert_shows(&error, json!({"error": {"type": "ZeroDivisionError", "class": "exception"}}));
 }
 
+/// Large ones are made apart from those that are small.
+#[tokio::test]
+async fn large_displays_come_whole_and_in_their_places() {
+    let session = Session::open().await;
+    let code = "print('before')\ndisplay('x' * 300_000)\nprint('after')\n'y' * 200_000";
+    let lines = events(&session, code, "application/x-ndjson").await;
+    let parsed: Vec<Value> = lines.iter().map(|(_, line)| serde_json::from_str(line).expect("JSON")).collect();
+    let kinds: Vec<&str> = parsed.iter().filter_map(|event| event["type"].as_str()).collect();
+    assert_eq!(kinds, ["begin", "stdout", "display", "stdout", "display", "end"]);
+    assert_eq!(parsed[2]["data"]["text/plain"], format!("'{}'", "x".repeat(300_000)));
+    let streamed = &parsed[5]["answer"];
+    let whole = session.call(code).await;
+    for answer in [streamed, &whole] {
+        assert_eq!(answer["displays"][0]["data"], parsed[2]["data"]);
+        assert_eq!(answer["result"], "y".repeat(200_000));
+    }
+}
+
 #[tokio::test]
 async fn a_silent_stream_says_that_it_is_alive() {
     let session = Session::open().await;

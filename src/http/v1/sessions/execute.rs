@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json_, json};
 use utoipa::ToSchema;
 
-use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer};
+use super::super::answer::{Answer, ErrorBody, answer_of, raised_answer, size_of};
 use super::super::completion::Snippet;
 use super::super::request::{LimitsRequest, ResultRequest, ResultWord, checked_env};
 use super::own_session;
 use super::stream::{Form, KEEP_ALIVE};
 use crate::http::AppState;
+use crate::http::body::BodyReader;
 use crate::http::error::ApiError;
-use crate::http::extract::{Object, read_json};
+use crate::http::extract::{Object, read_json, write_json};
 use crate::service::{CallEvent, CallItem, CallStream, CellAsked, CellExecution};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
@@ -91,6 +92,13 @@ fn display_answer(display: Display) -> DisplayAnswer {
     }
 }
 
+/// Returns the length of the texts in the answer, in bytes.
+fn call_size(called: &CellExecution) -> usize {
+    let displays: usize = called.displays.iter().map(Display::size).sum();
+    let raised = called.raised.as_ref().map_or(0, |raised| raised.traceback.len());
+    size_of(&called.execution) + displays + raised
+}
+
 fn call_answer(session: SessionId, called: CellExecution, labels: BTreeMap<String, String>) -> CallAnswer {
     let traceback = called.raised.map(|raised| raised.traceback);
     let answer = answer_of(called.execution, labels).with_traceback(traceback);
@@ -127,6 +135,7 @@ pub(crate) async fn execute(
     request: Request,
 ) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &session)?;
+    let reader = BodyReader::of(request.extensions())?;
     let (request, snippet) = read_json(request, |mut asked: CallRequest| {
         let snippet = Snippet::of(asked.code.take(), asked.completion.as_deref(), &[])?;
         Ok((asked, snippet.ok_or_else(Snippet::missing)?))
@@ -162,11 +171,11 @@ pub(crate) async fn execute(
     let form = Form::of(&headers);
     if form == Form::Whole {
         let called = shared.service.sessions.call(id, asked).await?;
-        return Ok(Json(call_answer(id, called, request.labels)).into_response());
+        return write_json(&reader, call_size(&called), move || call_answer(id, called, request.labels)).await;
     }
     // What can be told by a status is told so.
     let call = shared.service.sessions.call_stream(id, asked)?;
-    let body = Body::from_stream(pieces(call, id, request.labels, form));
+    let body = Body::from_stream(pieces(call, id, request.labels, form, reader));
     let headers = [(header::CONTENT_TYPE, form.mime()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
@@ -177,28 +186,40 @@ fn pieces(
     id: SessionId,
     labels: BTreeMap<String, String>,
     form: Form,
+    reader: BodyReader,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold((call, labels), move |(mut call, mut labels)| async move {
+    stream::unfold((call, labels, reader), move |(mut call, mut labels, reader)| async move {
+        let failed = |error: ApiError| form.piece("failed", json!({"error": error.to_json()}));
         let piece = match tokio::time::timeout(KEEP_ALIVE, call.next()).await {
             Err(_) => form.piece("keepalive", json!({})),
             Ok(None) => return None,
-            Ok(Some(CallItem::Event(event))) => piece_of(event, form),
+            Ok(Some(CallItem::Event(CallEvent::Overflow(bytes)))) => overflow(bytes as u64, form),
+            Ok(Some(CallItem::Event(CallEvent::Piece(event)))) => {
+                let bytes = event.size();
+                reader
+                    .answer(bytes, move || piece_of(event, form))
+                    .await
+                    .unwrap_or_else(|_| overflow(bytes as u64, form))
+            }
             Ok(Some(CallItem::Ended(ended))) => match *ended {
                 Ok(called) => {
-                    form.piece("end", json!({"answer": call_answer(id, called, std::mem::take(&mut labels))}))
+                    let labels = std::mem::take(&mut labels);
+                    let make = move |called| form.piece("end", json!({"answer": call_answer(id, called, labels)}));
+                    let end = reader.answer(call_size(&called), move || make(called)).await;
+                    end.unwrap_or_else(|error| failed(error.into()))
                 }
-                Err(error) => form.piece("failed", json!({"error": ApiError::from(error).to_json()})),
+                Err(error) => failed(error.into()),
             },
         };
-        Some((Ok(piece), (call, labels)))
+        Some((Ok(piece), (call, labels, reader)))
     })
 }
 
-fn piece_of(event: CallEvent, form: Form) -> Bytes {
-    let event = match event {
-        CallEvent::Piece(event) => event,
-        CallEvent::Overflow(bytes) => return form.piece("overflow", json!({"bytes": bytes})),
-    };
+fn overflow(bytes: u64, form: Form) -> Bytes {
+    form.piece("overflow", json!({"bytes": bytes}))
+}
+
+fn piece_of(event: CellEvent, form: Form) -> Bytes {
     match event {
         CellEvent::Began(number) => form.piece("begin", json!({"execution_count": number})),
         CellEvent::Stdout(text) => form.piece("stdout", json!({"text": text})),

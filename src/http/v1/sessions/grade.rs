@@ -1,15 +1,17 @@
 //! `POST /v1/sessions/{id}/grade`: a verdict on what a session has made.
 
+use axum::Extension;
 use axum::extract::{Path, Request, State};
-use axum::{Extension, Json};
+use axum::response::Response;
 
-use super::super::answer::{Answer, ErrorBody, answer_of};
+use super::super::answer::{Answer, ErrorBody, answer_of, size_of};
 use super::super::request::{GradeAsked, GradeRequest, grade_of};
 use super::own_session;
 use crate::http::AppState;
 use crate::http::auth::AdmissionCheck;
+use crate::http::body::BodyReader;
 use crate::http::error::ApiError;
-use crate::http::extract::read_json;
+use crate::http::extract::{read_json, write_json};
 use proofbox_types::caller::Caller;
 
 /// Grades a file of the session, beside copies of the session's other files, in fresh interpreters. The session is left
@@ -24,7 +26,7 @@ use proofbox_types::caller::Caller;
     (status = 415, description = "Not JSON", body = ErrorBody),
     (status = 422, description = "Well formed, but meaningless: there is no such file", body = ErrorBody),
     (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
-    (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
+    (status = 503, description = "Going down, or no memory for the body or the answer now", body = ErrorBody),
 ))]
 pub(crate) async fn grade(
     State(shared): State<AppState>,
@@ -32,11 +34,12 @@ pub(crate) async fn grade(
     _admission: AdmissionCheck,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<Answer>, ApiError> {
+) -> Result<Response, ApiError> {
     let id = own_session(&shared, &caller, &id)?;
+    let reader = BodyReader::of(request.extensions())?;
     let GradeAsked { path, submission } = read_json(request, grade_of).await?;
     let labels = submission.labels.clone();
     let execution = shared.service.sessions.grade(&caller, id, &path, submission).await?;
     shared.service.stats.note(&caller, &execution, &labels);
-    Ok(Json(answer_of(execution, labels)))
+    write_json(&reader, size_of(&execution), move || answer_of(execution, labels)).await
 }
