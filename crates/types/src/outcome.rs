@@ -35,6 +35,19 @@ pub struct Outcome {
     pub files_error: Option<String>,
 }
 
+impl Outcome {
+    /// Returns the bytes of its files, output and values, roughly.
+    pub fn content_bytes(&self) -> usize {
+        const VALUES: usize = 1 << 12;
+        let values = [&self.report.result, &self.report.evaluation].into_iter().flatten();
+        let grader = self.grader.iter().flat_map(|grader| [&grader.stdout, &grader.stderr]);
+        let streams = [&self.stdout, &self.stderr].into_iter().chain(grader);
+        self.files.iter().map(|file| file.content.len()).sum::<usize>()
+            + streams.map(|stream| stream.head.len() + stream.tail.len()).sum::<usize>()
+            + values.map(|value| value.text_bytes(VALUES)).sum::<usize>()
+    }
+}
+
 /// End of the interpreter of the tests, and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraderOutcome {

@@ -144,6 +144,13 @@ pub struct CellOutcome {
     pub lost: bool,
 }
 
+impl CellOutcome {
+    /// Returns the bytes of its displays, output and values, roughly.
+    pub fn content_bytes(&self) -> usize {
+        self.outcome.content_bytes() + self.displays.iter().map(Display::size).sum::<usize>()
+    }
+}
+
 wire_enum! {
     /// Type of an entry in a session's tree.
     EntryKind {

@@ -1,11 +1,13 @@
-//! Frames that wait to leave a worker. A session may write faster than the front process reads: what others wait for must
-//! not stand behind all that. So requests take turns, a frame each; the frames of one keep their order.
+//! Frames that wait to leave a worker. A session may write faster than the front process reads, and an answer may have a
+//! hundred megabytes: what others wait for must not stand behind all that. So requests take turns, a frame each; the frames
+//! of one keep their order. Large answers leave in pieces, one answer after the other, in turn with all else.
 
 use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::bytes::Bytes;
 
-use super::protocol::{FromWorker, RunId};
+use super::protocol::{FromWorker, PART_BYTES, RunId, encode};
 
 /// Receiver of answers that gives requests to sessions their turns. All that is no such request's waits in one line.
 pub(crate) struct Answers {
@@ -13,18 +15,30 @@ pub(crate) struct Answers {
     waiting: HashMap<Option<RunId>, VecDeque<FromWorker>>,
     /// Keys of `waiting`, the next one first.
     turns: VecDeque<Option<RunId>>,
+    /// Large answers that wait, and what is left of the one that leaves.
+    large: VecDeque<(RunId, FromWorker)>,
+    leaving: Option<(RunId, Bytes)>,
+    /// True when a piece of a large answer is next.
+    part_is_next: bool,
 }
 
 impl Answers {
     pub(crate) fn new(incoming: UnboundedReceiver<FromWorker>) -> Self {
-        Self { incoming, waiting: HashMap::new(), turns: VecDeque::new() }
+        Self {
+            incoming,
+            waiting: HashMap::new(),
+            turns: VecDeque::new(),
+            large: VecDeque::new(),
+            leaving: None,
+            part_is_next: false,
+        }
     }
 
     /// Returns the next frame; none once all senders are gone and all has been taken.
     pub(crate) async fn recv(&mut self) -> Option<FromWorker> {
-        if self.turns.is_empty() {
+        if self.has_none_waiting() {
             let answer = self.incoming.recv().await?;
-            if self.incoming.is_empty() {
+            if self.incoming.is_empty() && answer.large_answer().is_none() {
                 return Some(answer);
             }
             self.put(answer);
@@ -32,15 +46,27 @@ impl Answers {
         while let Ok(answer) = self.incoming.try_recv() {
             self.put(answer);
         }
+        if std::mem::take(&mut self.part_is_next) || self.turns.is_empty() {
+            return self.take_part().or_else(|| self.take());
+        }
+        self.part_is_next = true;
         self.take()
     }
 
     /// Returns whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.turns.is_empty() && self.incoming.is_empty()
+        self.has_none_waiting() && self.incoming.is_empty()
+    }
+
+    fn has_none_waiting(&self) -> bool {
+        self.turns.is_empty() && self.large.is_empty() && self.leaving.is_none()
     }
 
     fn put(&mut self, answer: FromWorker) {
+        if let Some(id) = answer.large_answer() {
+            self.large.push_back((id, answer));
+            return;
+        }
         let whose = match &answer {
             FromWorker::Event { id, .. } | FromWorker::Answered { id, .. } => Some(*id),
             _ => None,
@@ -63,12 +89,29 @@ impl Answers {
         }
         answer
     }
+
+    fn take_part(&mut self) -> Option<FromWorker> {
+        let (id, mut rest) = match self.leaving.take() {
+            Some(leaving) => leaving,
+            // What happened during the request goes before its answer.
+            None => {
+                let at = self.large.iter().position(|(id, _)| !self.waiting.contains_key(&Some(*id)))?;
+                let (id, answer) = self.large.remove(at)?;
+                (id, encode(&answer))
+            }
+        };
+        let bytes = rest.split_to(rest.len().min(PART_BYTES)).to_vec();
+        let is_last = rest.is_empty();
+        self.leaving = (!is_last).then_some((id, rest));
+        Some(FromWorker::Part { id, bytes, is_last })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::{RequestError, SessionEvent};
+    use crate::protocol::{Parts, decode};
+    use crate::rpc::{RequestError, SessionEvent, SessionResponse};
     use tokio::sync::mpsc;
 
     fn event(id: RunId) -> FromWorker {
@@ -95,6 +138,61 @@ mod tests {
         assert!(answers.is_empty());
         assert_eq!(taken[..4], [Some(1), Some(2), None, Some(1)]);
         assert_eq!(taken.len(), 1002);
+    }
+
+    fn saved(id: RunId, bytes: Vec<u8>) -> FromWorker {
+        FromWorker::Answered { id, result: Ok(SessionResponse::Saved(bytes)) }
+    }
+
+    #[tokio::test]
+    async fn large_answers_leave_in_pieces_between_all_else() {
+        const LARGE: usize = 3 * PART_BYTES;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let mut answers = Answers::new(receiver);
+        let contents = [1, 2].map(|byte| vec![byte; LARGE]);
+        sender.send(event(1)).expect("it is there");
+        for (id, content) in (1..).zip(&contents) {
+            sender.send(saved(id, content.clone())).expect("it is there");
+        }
+        for _ in 0..3 {
+            sender.send(FromWorker::Pong { live: 0 }).expect("it is there");
+        }
+        sender.send(saved(3, vec![3; PART_BYTES / 2])).expect("it is there");
+        drop(sender);
+        let (mut order, mut parts, mut whole) = (Vec::new(), Parts::default(), Vec::new());
+        while let Some(answer) = answers.recv().await {
+            let encoded = encode(&answer).len();
+            assert!(encoded < PART_BYTES + 100, "{encoded}");
+            match answer {
+                FromWorker::Event { .. } => order.push('e'),
+                FromWorker::Pong { .. } => order.push('p'),
+                FromWorker::Part { id, bytes, is_last } => {
+                    order.push(if id == 1 { '1' } else { '2' });
+                    whole.extend(parts.take(id, &bytes, is_last).expect("it is the next one"));
+                }
+                _ => order.push('3'),
+            }
+        }
+        assert!(answers.is_empty());
+        // What happened during a request goes before its answer, and one large answer follows another.
+        assert_eq!(String::from_iter(order), "e1p131p1p2222");
+        for (content, encoded) in contents.iter().zip(whole) {
+            let message: FromWorker = decode(&encoded).expect("a message");
+            assert!(
+                matches!(message, FromWorker::Answered { result: Ok(SessionResponse::Saved(bytes)), .. } if bytes == *content)
+            );
+        }
+    }
+
+    #[test]
+    fn pieces_of_two_answers_or_without_end_are_refused() {
+        let mut parts = Parts::default();
+        assert!(parts.take(1, b"a", false).is_ok_and(|whole| whole.is_none()));
+        assert!(parts.take(2, b"b", false).is_err());
+        let mut parts = Parts::default();
+        let piece = vec![0; 16 << 20];
+        let taken = std::iter::repeat_with(|| parts.take(1, &piece, false)).take(100).take_while(Result::is_ok).count();
+        assert_eq!(taken, 64);
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::admission::{Payer, PayerAccounts};
-use super::protocol::{CommandSource, FromWorker, RunId, Ticket, ToWorker, decode, encode, framing};
+use super::protocol::{CommandSource, FromWorker, Parts, RunId, Ticket, ToWorker, decode, encode, framing};
 use super::rpc::{RequestError, SessionEvent, SessionNumber, SessionRequest, SessionResponse};
 use super::socket;
 use super::stderr_log::pass_on;
@@ -41,6 +41,8 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 /// Maximum number of workers that one run is given, where those before it died during another run's time slice. Nothing
 /// of a run can be observed before it ends.
 const WORKERS_A_RUN: u32 = 3;
+/// Large answers of a worker that are decoded at once: more are not read, whatever it sends.
+const DECODED_AT_ONCE: usize = 2;
 /// Loading the image and reserving the pool's address space takes a fraction of this.
 const START: Duration = Duration::from_secs(30);
 /// Time that a run waits for a worker when all are being replaced.
@@ -635,21 +637,35 @@ impl Supervisor {
         let read = async {
             let mut pings = interval(PING_EVERY);
             pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let (mut parts, mut whole) = (Parts::default(), JoinSet::new());
             loop {
                 tokio::select! {
                     // What it has said is heard before it is judged.
                     biased;
-                    frame = incoming.next() => {
-                        let Some(frame) = frame else { return anyhow::Ok(()) };
+                    frame = incoming.next(), if whole.len() < DECODED_AT_ONCE => {
+                        let Some(frame) = frame else { break };
                         watch.heard();
-                        self.answer(decode(&frame?)?)?;
+                        match decode(&frame?)? {
+                            FromWorker::Part { id, bytes, is_last } => {
+                                if let Some(bytes) = parts.take(id, &bytes, is_last)? {
+                                    // That takes long, and other answers must not stand behind it.
+                                    whole.spawn_blocking(move || decode::<FromWorker>(&bytes));
+                                }
+                            }
+                            message => self.answer(message)?,
+                        }
                     }
+                    Some(message) = whole.join_next() => self.answer(message??)?,
                     _ = pings.tick() => {
                         watch.pinged()?;
                         let _ = ping.send(ToWorker::Ping);
                     }
                 }
             }
+            while let Some(message) = whole.join_next().await {
+                self.answer(message??)?;
+            }
+            anyhow::Ok(())
         };
         tokio::select! {
             ended = read => ended,
@@ -661,6 +677,7 @@ impl Supervisor {
     fn answer(&self, message: FromWorker) -> anyhow::Result<()> {
         match message {
             FromWorker::Ready { .. } | FromWorker::Unfit { .. } => anyhow::bail!("it starts twice"),
+            FromWorker::Part { .. } => anyhow::bail!("it sends a piece of a piece"),
             FromWorker::Pong { live } => {
                 self.slot().live.store(live, Ordering::Relaxed);
                 self.slot().sessions.store(0, Ordering::Relaxed);

@@ -18,6 +18,9 @@ use proofbox_types::program::Program;
 /// The longest frame: files and outputs of one run, at the largest limits that a policy may give.
 const FRAME_BYTES: usize = 1 << 30;
 
+/// Bytes of a piece of a large answer.
+pub(crate) const PART_BYTES: usize = 256 << 10;
+
 /// Names a run among those of one worker.
 pub(crate) type RunId = u64;
 /// Names an interpreter of a command among those of one worker process.
@@ -140,6 +143,16 @@ pub(crate) enum FromWorker {
         /// Ticket of the interpreter.
         ticket: Ticket,
     },
+    /// Piece of a large answer: all of them, in their order, are the encoded message.
+    Part {
+        /// Id of the run or request.
+        id: RunId,
+        /// Bytes of the piece.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+        /// True for the last piece.
+        is_last: bool,
+    },
     /// A run that nobody waits for any more has been stopped.
     Cancelled {
         /// Id of the run.
@@ -147,6 +160,41 @@ pub(crate) enum FromWorker {
         /// Fuel that it has used.
         fuel: u64,
     },
+}
+
+impl FromWorker {
+    /// Returns the id of the run or request that this answers, if it is so large that it is sent in pieces. Nothing of the
+    /// same id follows.
+    pub(crate) fn large_answer(&self) -> Option<RunId> {
+        let (id, bytes) = match self {
+            Self::Done { id, result: Ok(outcome) } => (id, outcome.content_bytes()),
+            Self::Answered { id, result: Ok(SessionResponse::Called(called, _)) } => (id, called.content_bytes()),
+            Self::Answered { id, result: Ok(SessionResponse::Saved(bytes)) } => (id, bytes.len()),
+            _ => return None,
+        };
+        (bytes > PART_BYTES).then_some(*id)
+    }
+}
+
+/// Pieces of a large answer that have come: of one at a time.
+#[derive(Default)]
+pub(crate) struct Parts {
+    of: Option<RunId>,
+    bytes: Vec<u8>,
+}
+
+impl Parts {
+    /// Takes the next piece; returns the message, still encoded, with the last one.
+    ///
+    /// # Errors
+    /// Returns an error when it belongs to another answer than the pieces before, or they are more than a frame may have.
+    pub(crate) fn take(&mut self, id: RunId, piece: &[u8], is_last: bool) -> std::io::Result<Option<Vec<u8>>> {
+        if *self.of.get_or_insert(id) != id || piece.len() > FRAME_BYTES - self.bytes.len() {
+            return Err(std::io::Error::other("pieces that are no answer"));
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(is_last.then(|| std::mem::take(self).bytes))
+    }
 }
 
 /// The framing of both directions.
