@@ -102,7 +102,7 @@ impl Value {
         Self::Str(text.into())
     }
 
-    /// Returns the bytes of the texts in it, and some for each value, of `most` values.
+    /// Returns the bytes of the texts in it and some for each value, roughly: it looks at `most` values at most.
     pub fn text_bytes(&self, most: usize) -> usize {
         const EACH: usize = 8;
         let (mut bytes, mut left, mut waiting) = (0_usize, most, vec![self]);

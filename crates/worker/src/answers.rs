@@ -101,9 +101,9 @@ impl Answers {
             }
         };
         let bytes = rest.split_to(rest.len().min(PART_BYTES)).to_vec();
-        let is_last = rest.is_empty();
-        self.leaving = (!is_last).then_some((id, rest));
-        Some(FromWorker::Part { id, bytes, is_last })
+        let left = rest.len();
+        self.leaving = (left > 0).then_some((id, rest));
+        Some(FromWorker::Part { id, bytes, left })
     }
 }
 
@@ -166,9 +166,9 @@ mod tests {
             match answer {
                 FromWorker::Event { .. } => order.push('e'),
                 FromWorker::Pong { .. } => order.push('p'),
-                FromWorker::Part { id, bytes, is_last } => {
+                FromWorker::Part { id, bytes, left } => {
                     order.push(if id == 1 { '1' } else { '2' });
-                    whole.extend(parts.take(id, &bytes, is_last).expect("it is the next one"));
+                    whole.extend(parts.take(id, &bytes, left).expect("it is the next one"));
                 }
                 _ => order.push('3'),
             }
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn pieces_of_two_answers_or_without_end_are_refused() {
         let mut parts = Parts::default();
-        assert!(parts.take(1, b"a", false).is_ok_and(|whole| whole.is_none()));
-        assert!(parts.take(2, b"b", false).is_err());
+        assert!(parts.take(1, b"a", 1).is_ok_and(|whole| whole.is_none()));
+        assert!(parts.take(2, b"b", 0).is_err());
         let mut parts = Parts::default();
         let piece = vec![0; 16 << 20];
-        let taken = std::iter::repeat_with(|| parts.take(1, &piece, false)).take(100).take_while(Result::is_ok).count();
+        let taken = std::iter::repeat_with(|| parts.take(1, &piece, 1)).take(100).take_while(Result::is_ok).count();
         assert_eq!(taken, 64);
     }
 

@@ -646,8 +646,8 @@ impl Supervisor {
                         let Some(frame) = frame else { break };
                         watch.heard();
                         match decode(&frame?)? {
-                            FromWorker::Part { id, bytes, is_last } => {
-                                if let Some(bytes) = parts.take(id, &bytes, is_last)? {
+                            FromWorker::Part { id, bytes, left } => {
+                                if let Some(bytes) = parts.take(id, &bytes, left)? {
                                     // That takes long, and other answers must not stand behind it.
                                     whole.spawn_blocking(move || decode::<FromWorker>(&bytes));
                                 }

@@ -150,8 +150,8 @@ pub(crate) enum FromWorker {
         /// Bytes of the piece.
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
-        /// True for the last piece.
-        is_last: bool,
+        /// Bytes that come after it.
+        left: usize,
     },
     /// A run that nobody waits for any more has been stopped.
     Cancelled {
@@ -188,12 +188,12 @@ impl Parts {
     ///
     /// # Errors
     /// Returns an error when it belongs to another answer than the pieces before, or they are more than a frame may have.
-    pub(crate) fn take(&mut self, id: RunId, piece: &[u8], is_last: bool) -> std::io::Result<Option<Vec<u8>>> {
+    pub(crate) fn take(&mut self, id: RunId, piece: &[u8], left: usize) -> std::io::Result<Option<Vec<u8>>> {
         if *self.of.get_or_insert(id) != id || piece.len() > FRAME_BYTES - self.bytes.len() {
             return Err(std::io::Error::other("pieces that are no answer"));
         }
         self.bytes.extend_from_slice(piece);
-        Ok(is_last.then(|| std::mem::take(self).bytes))
+        Ok((left == 0).then(|| std::mem::take(self).bytes))
     }
 }
 

@@ -255,7 +255,7 @@ struct ErrorFields {
 /// Most of the values of a result that are looked at for its length.
 const VALUES_COUNTED: usize = 1 << 16;
 
-/// Returns the length of the texts in the answer on the wire, in bytes: nearly, and not more than they are at most.
+/// Returns the length of the texts in the answer on the wire, in bytes, roughly.
 pub(super) fn size_of(execution: &Execution) -> usize {
     let captured = |stream: &Captured| stream.head.len() + stream.tail.len();
     let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.text_bytes(VALUES_COUNTED));
