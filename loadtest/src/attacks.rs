@@ -569,6 +569,7 @@ fn bodies() -> impl Iterator<Item = Attack> {
         "items": (0..100).map(item).collect::<Vec<_>>(),
     });
     let large = json!({"code": "print(1)", "files": {"large": "x".repeat(8 << 20)}});
+    let fetched = json!({"code": "open('large', 'wb').write(bytes(8 << 20))", "fetch_files": ["large"]});
     let digits = format!(r#"{{"code":"1","limits":{{"fuel":{}}}}}"#, "9".repeat(4 << 20));
     [
         ("15-million-values", EXECUTE, body_of_values(15_000_000, r#""code":"1","#), 3, TOO_MANY),
@@ -578,6 +579,7 @@ fn bodies() -> impl Iterator<Item = Attack> {
         ("members", EXECUTE, format!(r#"{{{members}"code":"1"}}"#).into(), 3, MALFORMED),
         ("digits", EXECUTE, digits.into(), 3, MALFORMED),
         ("large-files", EXECUTE, bytes_of(&large), 12, &["none", "memory_full"]),
+        ("large-answers", EXECUTE, bytes_of(&fetched), 12, &["none", "memory_full"]),
         ("copied-defaults", "/v1/suites", bytes_of(&copied), 3, &["too_large", "memory_full"]),
     ]
     .into_iter()
