@@ -32,8 +32,10 @@ const TINY: usize = 4 << 10;
 const SMALL_BUDGET: usize = 256 << 20;
 /// Memory for the text of larger bodies, in bytes.
 const TEXT_BUDGET: usize = 1 << 30;
+/// Memory for large answers, in bytes: apart, so that no request waits for it with memory that others wait for.
+const ANSWERS_BUDGET: usize = 1 << 30;
 /// Most memory that one answer holds, in bytes, however large it is: less than the share of one key.
-const ANSWER_MOST: usize = TEXT_BUDGET / 4;
+const ANSWER_MOST: usize = ANSWERS_BUDGET / 4;
 /// Memory for parsed values, in bytes: apart, so that bodies that wait for it don't hold it from each other. Half of
 /// it, the share that one key may hold, is enough for as many values as one request may have, and as many copies.
 const VALUES_BUDGET: usize = 1 << 30;
@@ -55,7 +57,8 @@ pub(super) struct BodyBudgets {
     small: Budget,
     text: Budget,
     values: Budget,
-    /// Bodies that are parsed at once.
+    answers: Budget,
+    /// Bodies that are parsed, and large answers that are made, at once.
     parsers: Semaphore,
     /// Size of the largest body, in bytes.
     most: usize,
@@ -69,6 +72,7 @@ impl BodyBudgets {
             small: Budget::new(SMALL_BUDGET),
             text: Budget::new(TEXT_BUDGET),
             values: Budget::new(VALUES_BUDGET),
+            answers: Budget::new(ANSWERS_BUDGET),
             // The other cores serve who sends little.
             parsers: Semaphore::new((cores / 2).max(1)),
             most,
@@ -126,7 +130,6 @@ type Slot = fn(&mut Holding) -> &mut Option<Lease>;
 
 const TEXT: Slot = |holding| &mut holding.text;
 const VALUES: Slot = |holding| &mut holding.values;
-const ANSWER: Slot = |holding| &mut holding.answer;
 
 impl RequestMemory {
     /// Memory of a request that holds none yet.
@@ -350,10 +353,11 @@ impl BodyReader {
     }
 
     /// Makes an answer, or a piece of one, in the memory of its request: `bytes` is the length of the texts in it. A large
-    /// one is made on a thread of its own, for which it waits as long as it takes: what it tells of has been done.
+    /// one is made on a thread of its own, for which it waits as long as it takes. It waits for memory, too, but goes
+    /// without it after [`PATIENCE`]: what it tells of has been done, and a client that is refused would do it again.
     ///
     /// # Errors
-    /// Returns an error when there is no memory for it in time.
+    /// Returns an error when `make` panics.
     pub(super) async fn answer<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -364,7 +368,9 @@ impl BodyReader {
         }
         // What it is made of, and the text itself.
         let held = bytes.saturating_mul(2).min(ANSWER_MOST);
-        self.memory.grow(ANSWER, &self.account(&self.memory.0.budgets.text), held).await?;
+        let mut lease = self.account(&self.memory.0.budgets.answers).lease();
+        let _ = timeout(PATIENCE, lease.grow(held)).await;
+        self.memory.state().answer = Some(lease);
         let _turn = self.memory.0.budgets.parsers.acquire().await;
         tokio::task::spawn_blocking(make).await.map_err(|_| BodyError::Internal)
     }
@@ -521,29 +527,37 @@ mod tests {
         assert_eq!(reader(2).whole(body(&[b"ab", b"c"]), None).await, Err(BodyError::TooLarge));
     }
 
+    fn held_for_answer(reader: &BodyReader) -> usize {
+        reader.memory.state().answer.as_ref().map_or(0, Lease::bytes)
+    }
+
     #[tokio::test]
     async fn a_large_answer_is_made_elsewhere_in_memory_that_is_held() {
         let reader = reader(TEST_BYTES);
         let thread = || std::thread::current().id();
-        let held = || ANSWER(&mut reader.memory.state()).as_ref().map_or(0, Lease::bytes);
-        assert_eq!((reader.answer(SMALL, thread).await, held()), (Ok(thread()), 0));
+        assert_eq!((reader.answer(SMALL, thread).await, held_for_answer(&reader)), (Ok(thread()), 0));
         assert!(reader.answer(SMALL + 1, thread).await.is_ok_and(|other| other != thread()));
-        assert!(held() >= 2 * (SMALL + 1), "{}", held());
+        let held = held_for_answer(&reader);
+        assert!(held >= 2 * (SMALL + 1), "{held}");
         // The largest that a policy allows is no more than others have to wait for.
         assert!(reader.answer(400 << 20, || ()).await.is_ok());
-        assert_eq!(held(), ANSWER_MOST);
+        assert_eq!(held_for_answer(&reader), ANSWER_MOST);
     }
 
+    /// Else a client would send again what has been done.
     #[tokio::test(start_paused = true)]
-    async fn answers_beyond_the_memory_of_their_key_are_refused_in_time() {
+    async fn answers_wait_for_memory_and_go_without_it_in_the_end() {
         let first = reader(TEST_BYTES);
-        let other = first.for_message();
-        let more = first.for_message();
+        let (other, more) = (first.for_message(), first.for_message());
         assert_eq!(first.answer(400 << 20, || ()).await, Ok(()));
         assert_eq!(other.answer(400 << 20, || ()).await, Ok(()));
-        assert!(matches!(more.answer(SMALL + 1, || ()).await, Err(BodyError::Full(_))));
-        drop(first);
-        assert_eq!(more.for_message().answer(SMALL + 1, || ()).await, Ok(()));
+        let began = Instant::now();
+        assert_eq!(more.answer(SMALL + 1, || ()).await, Ok(()));
+        assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+        drop(other);
+        let began = Instant::now();
+        assert_eq!(more.answer(SMALL + 1, || ()).await, Ok(()));
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     }
 
     #[tokio::test]

@@ -60,7 +60,7 @@ const ANSWER_BYTES: usize = 4 << 10;
 /// that serve everybody.
 ///
 /// # Errors
-/// Returns an error when there is no memory for it.
+/// Returns an error when the service fails.
 pub(super) async fn write_json<T: Serialize>(
     reader: &BodyReader,
     bytes: usize,

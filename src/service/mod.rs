@@ -279,12 +279,14 @@ impl Service {
         let (memory, disk) = self.sessions.count_residency();
         metrics.sessions.with_label_values(&["memory"]).set(gauged(memory));
         metrics.sessions.with_label_values(&["disk"]).set(gauged(disk));
-        if let Some(store) = &self.store
-            && let (Ok(usage), Ok(disk)) = (store.usage().await, store.disk_space())
-        {
-            metrics.store_bytes.set(gauged(usage.bytes));
-            metrics.disk_free_bytes.set(gauged(disk.free_bytes));
-            metrics.disk_reserve_bytes.set(gauged(disk.reserve_bytes));
+        if let Some(store) = &self.store {
+            if let Ok(usage) = store.usage().await {
+                metrics.store_bytes.set(gauged(usage.bytes));
+            }
+            if let Ok(disk) = store.disk_space() {
+                metrics.disk_free_bytes.set(gauged(disk.free_bytes));
+                metrics.disk_reserve_bytes.set(gauged(disk.reserve_bytes));
+            }
         }
         metrics
     }

@@ -12,7 +12,7 @@ static SCRATCH: LazyLock<Scratch> = LazyLock::new(Scratch::new);
 
 struct Scratch {
     path: PathBuf,
-    /// Removes it when its input ends, which the kernel closes with the test process.
+    /// Removes it when its input ends, which the kernel closes with the test process, and its servers have ended, too.
     _remover: Child,
 }
 
@@ -20,7 +20,7 @@ impl Scratch {
     fn new() -> Self {
         let path = tempfile::Builder::new().prefix("proofbox-tests-").tempdir().expect("a temporary directory").keep();
         let mut remover = Command::new("sh");
-        remover.args(["-c", r#"cat >/dev/null; rm -rf -- "$1""#, "sh"]).arg(&path);
+        remover.args(["-c", r#"cat >/dev/null; sleep 1; rm -rf -- "$1""#, "sh"]).arg(&path);
         // What ends the tests from a terminal must not end it, and nobody waits for what it could say.
         remover.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let remover = remover.spawn().expect("there is a shell");

@@ -147,7 +147,8 @@ pub struct CellOutcome {
 impl CellOutcome {
     /// Returns the bytes of its displays, output and values, roughly.
     pub fn content_bytes(&self) -> usize {
-        self.outcome.content_bytes() + self.displays.iter().map(Display::size).sum::<usize>()
+        let raised = self.raised.as_ref().map_or(0, |raised| raised.value.len() + raised.traceback.len());
+        self.outcome.content_bytes() + self.displays.iter().map(Display::size).sum::<usize>() + raised
     }
 }
 

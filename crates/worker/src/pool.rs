@@ -634,16 +634,19 @@ impl Supervisor {
             }
             anyhow::Ok(())
         };
+        let mut whole = JoinSet::new();
         let read = async {
             let mut pings = interval(PING_EVERY);
             pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let (mut parts, mut whole) = (Parts::default(), JoinSet::new());
+            let mut parts = Parts::default();
             loop {
+                let has_room = whole.len() < DECODED_AT_ONCE;
                 tokio::select! {
                     // What it has said is heard before it is judged.
                     biased;
-                    frame = incoming.next(), if whole.len() < DECODED_AT_ONCE => {
-                        let Some(frame) = frame else { break };
+                    Some(message) = whole.join_next() => self.answer(message??)?,
+                    frame = incoming.next(), if has_room => {
+                        let Some(frame) = frame else { return anyhow::Ok(()) };
                         watch.heard();
                         match decode(&frame?)? {
                             FromWorker::Part { id, bytes, left } => {
@@ -655,22 +658,23 @@ impl Supervisor {
                             message => self.answer(message)?,
                         }
                     }
-                    Some(message) = whole.join_next() => self.answer(message??)?,
-                    _ = pings.tick() => {
+                    // Who does not listen does not ask.
+                    _ = pings.tick(), if has_room => {
                         watch.pinged()?;
                         let _ = ping.send(ToWorker::Ping);
                     }
                 }
             }
-            while let Some(message) = whole.join_next().await {
-                self.answer(message??)?;
-            }
-            anyhow::Ok(())
         };
-        tokio::select! {
+        let ended = tokio::select! {
             ended = read => ended,
             ended = write => ended,
+        };
+        // These have come, whatever became of the worker since.
+        while let Some(message) = whole.join_next().await {
+            self.answer(message??)?;
         }
+        ended
     }
 
     /// Passes on what a worker says. It may have been taken over: what nobody waits for is dropped.

@@ -189,7 +189,8 @@ impl Parts {
     /// # Errors
     /// Returns an error when it belongs to another answer than the pieces before, or they are more than a frame may have.
     pub(crate) fn take(&mut self, id: RunId, piece: &[u8], left: usize) -> std::io::Result<Option<Vec<u8>>> {
-        if *self.of.get_or_insert(id) != id || piece.len() > FRAME_BYTES - self.bytes.len() {
+        let length = self.bytes.len().saturating_add(piece.len()).saturating_add(left);
+        if *self.of.get_or_insert(id) != id || length > FRAME_BYTES {
             return Err(std::io::Error::other("pieces that are no answer"));
         }
         self.bytes.extend_from_slice(piece);

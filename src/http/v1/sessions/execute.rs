@@ -193,10 +193,11 @@ fn pieces(
         let piece = match tokio::time::timeout(KEEP_ALIVE, call.next()).await {
             Err(_) => form.piece("keepalive", json!({})),
             Ok(None) => return None,
-            Ok(Some(CallItem::Event(CallEvent::Overflow(bytes)))) => overflow(bytes as u64, form),
+            Ok(Some(CallItem::Event(CallEvent::Overflow(bytes)))) => overflow(bytes, form),
             Ok(Some(CallItem::Event(CallEvent::Piece(event)))) => {
                 let bytes = event.size();
                 reader
+                    .for_message()
                     .answer(bytes, move || piece_of(event, form))
                     .await
                     .unwrap_or_else(|_| overflow(bytes as u64, form))
@@ -205,7 +206,7 @@ fn pieces(
                 Ok(called) => {
                     let labels = std::mem::take(&mut labels);
                     let make = move |called| form.piece("end", json!({"answer": call_answer(id, called, labels)}));
-                    let end = reader.answer(call_size(&called), move || make(called)).await;
+                    let end = reader.for_message().answer(call_size(&called), move || make(called)).await;
                     end.unwrap_or_else(|error| failed(error.into()))
                 }
                 Err(error) => failed(error.into()),

@@ -26,7 +26,7 @@ use proofbox_types::caller::Caller;
     (status = 415, description = "Not JSON", body = ErrorBody),
     (status = 422, description = "Well formed, but meaningless: there is no such file", body = ErrorBody),
     (status = 429, description = "Busy: try again after Retry-After seconds", body = ErrorBody),
-    (status = 503, description = "Going down, or no memory for the body or the answer now", body = ErrorBody),
+    (status = 503, description = "Going down, or no memory for the body now", body = ErrorBody),
 ))]
 pub(crate) async fn grade(
     State(shared): State<AppState>,
