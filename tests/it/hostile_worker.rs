@@ -33,7 +33,7 @@ def exactly(count):
         got += piece
     return got
 def heard(): return exactly(struct.unpack('>I', exactly(4))[0])
-READY, UNFIT, DONE, EVENT, ANSWERED, PONG, WANTED, ENDED, CANCELLED = range(9)
+READY, UNFIT, DONE, EVENT, ANSWERED, PONG, WANTED, ENDED, CANCELLED, PART = range(10)
 heard()
 ";
 /// Says that it is ready, having given up nothing.
@@ -163,6 +163,22 @@ async fn a_run_that_cannot_be_ends_the_worker() {
         let told = format!("frame(bytes([CANCELLED, 99, {}]))\n", bytes.join(","));
         let worker = hostile(&[READY, ASKED, &told, ANSWER, ASKED].concat());
         assert_eq!(worker.ask().await.is_ok(), is_possible, "cancelled after {fuel}");
+    }
+}
+
+#[tokio::test]
+async fn pieces_are_an_answer_or_end_the_worker() {
+    let part = "def part(id, content, left): frame(bytes([PART, id, len(content), *content, left]))\n";
+    for (told, is_answer) in [
+        ("part(0, [ANSWERED, 0], 3)\nframe(bytes([PONG, 0]))\npart(0, [0, 3, 0], 0)\n", true),
+        // It is there, whatever comes after it.
+        ("part(0, [ANSWERED, 0, 0, 3, 0], 0)\nframe(b'no frame of ours')\nsys.exit(1)\n", true),
+        ("part(0, [ANSWERED, 0], 3)\npart(1, [0, 3, 0], 0)\n", false),
+        ("part(0, [PART, 0, 1, PONG, 0], 0)\n", false),
+        ("part(0, [ANSWERED, 0], 0)\n", false),
+    ] {
+        let worker = hostile(&[READY, ASKED, part, told, ASKED].concat());
+        assert_eq!(worker.ask().await.is_ok(), is_answer, "{told}");
     }
 }
 

@@ -143,6 +143,13 @@ pub(crate) enum FromWorker {
         /// Ticket of the interpreter.
         ticket: Ticket,
     },
+    /// A run that nobody waits for any more has been stopped.
+    Cancelled {
+        /// Id of the run.
+        id: RunId,
+        /// Fuel that it has used.
+        fuel: u64,
+    },
     /// Piece of a large answer: all of them, in their order, are the encoded message.
     Part {
         /// Id of the run or request.
@@ -152,13 +159,6 @@ pub(crate) enum FromWorker {
         bytes: Vec<u8>,
         /// Bytes that come after it.
         left: usize,
-    },
-    /// A run that nobody waits for any more has been stopped.
-    Cancelled {
-        /// Id of the run.
-        id: RunId,
-        /// Fuel that it has used.
-        fuel: u64,
     },
 }
 
