@@ -5,10 +5,8 @@
 Each line is the best of several; natively one thread calculates, as here."""
 
 import argparse
-import json
-import os
-import subprocess
-import urllib.request
+
+import beside_native
 
 PROGRAM = '''
 import json, time
@@ -73,23 +71,8 @@ def main():
     parser.add_argument("--server", required=True)
     parser.add_argument("--python", required=True)
     arguments = parser.parse_args()
-    body = json.dumps({"code": PROGRAM, "limits": {"wall_seconds": 300, "fuel": 10**13, "memory_bytes": 2**30}}).encode()
-    request = urllib.request.Request(f"{arguments.server}/v1/execute", body, {"Content-Type": "application/json"})
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    # Twice each, in turns: the machine may have been busy.
-    here, native = [], []
-    for _ in range(2):
-        with urllib.request.urlopen(request, timeout=600) as answer:
-            told = json.load(answer)
-        if told["status"] != "ok":
-            raise SystemExit(f"the sandbox said {told['error']}")
-        here.append(json.loads(told["stdout"]))
-        done = subprocess.run([arguments.python, "-c", PROGRAM], capture_output=True, text=True, check=True, env=one_thread)
-        native.append(json.loads(done.stdout))
-    print("| | native ms | sandbox ms | times |\n| --- | ---: | ---: | ---: |")
-    for name in here[0]:
-        a, b = min(each[name] for each in native), min(each[name] for each in here)
-        print(f"| {name} | {a:.2f} | {b:.2f} | {b / a:.1f} |")
+    limits = {"wall_seconds": 300, "fuel": 10**13, "memory_bytes": 2**30}
+    beside_native.print_table(beside_native.compare(arguments.server, arguments.python, PROGRAM, limits=limits), 1)
 
 
 if __name__ == "__main__":

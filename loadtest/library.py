@@ -5,10 +5,9 @@
 Each line is the best of several, the slowest line in times native first. `bench cpu` has whole programs."""
 
 import argparse
-import json
 import statistics
-import subprocess
-import urllib.request
+
+import beside_native
 
 PROGRAM = r'''
 import array, ast, asyncio, base64, binascii, bisect, bz2, collections, contextlib, copy, csv, dataclasses, datetime, decimal, difflib
@@ -253,30 +252,10 @@ def main():
     parser.add_argument("--server", required=True, help="URL of the service")
     parser.add_argument("--python", required=True, help="native Python")
     arguments = parser.parse_args()
-    body = json.dumps({"code": PROGRAM, "limits": {"wall_seconds": 300, "fuel": 10**13}}).encode()
-    request = urllib.request.Request(f"{arguments.server}/v1/execute", body, {"Content-Type": "application/json"})
-    # Twice each, in turns: the machine may have been busy.
-    here, native = [], []
-    for _ in range(2):
-        with urllib.request.urlopen(request, timeout=600) as answer:
-            told = json.load(answer)
-        if told["status"] != "ok":
-            raise SystemExit(f"the sandbox said {told['error']}")
-        here.append(json.loads(told["stdout"]))
-        done = subprocess.run([arguments.python, "-c", PROGRAM], capture_output=True, text=True, check=True)
-        native.append(json.loads(done.stdout))
-    lines = []
-    for name in here[0]:
-        results = [each[name] for each in here + native]
-        if failed := [each for each in results if isinstance(each, str)]:
-            print(f"left out: {name}: {failed[0]}")
-            continue
-        a, b = min(each[name] for each in native), min(each[name] for each in here)
-        lines.append((b / a, name, a, b))
-    print("| | native ms | sandbox ms | times |\n| --- | ---: | ---: | ---: |")
-    for ratio, name, a, b in sorted(lines, reverse=True):
-        print(f"| {name} | {a:.2f} | {b:.2f} | {ratio:.2f} |")
-    ratios = [ratio for ratio, *_ in lines]
+    limits = {"wall_seconds": 300, "fuel": 10**13}
+    pieces = beside_native.compare(arguments.server, arguments.python, PROGRAM, limits=limits)
+    slowest_first = sorted(pieces.items(), key=lambda piece: piece[1][0] / piece[1][1])
+    ratios = beside_native.print_table(dict(slowest_first), 2)
     shares = ", ".join(f"{sum(ratio <= bound for ratio in ratios)} at most {bound}" for bound in (1.5, 2, 2.5, 3))
     print(f"\nGeometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.2f}; {shares}")
 

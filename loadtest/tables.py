@@ -6,11 +6,9 @@ Each line is the best of several; natively one thread calculates, as here. `--im
 fresh run, in fuel and CPU beyond `pass`."""
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import urllib.request
+
+import beside_native
 
 PROGRAM = '''
 import io, json, time
@@ -84,19 +82,12 @@ IMPORTS = (
 )  # fmt: skip
 
 
-def execute(server, body):
-    body = json.dumps({"image": "data", "limits": {"wall_seconds": 600, "fuel": 10**13, "memory_bytes": 2**30}, **body}).encode()
-    request = urllib.request.Request(f"{server}/v1/execute", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=900) as answer:
-        told = json.load(answer)
-    if told["status"] != "ok":
-        raise SystemExit(f"the sandbox said {told['error']}")
-    return told
+REQUEST = {"image": "data", "limits": {"wall_seconds": 600, "fuel": 10**13, "memory_bytes": 2**30}}
 
 
 def measure_imports(server):
     def cost(code):
-        answers = [execute(server, {"code": code}) for _ in range(9)]
+        answers = [beside_native.execute(server, {"code": code, **REQUEST}) for _ in range(9)]
         return statistics.median(each["fuel_used"] for each in answers), statistics.median(each["cpu_seconds"] for each in answers) * 1e3
 
     base = cost("pass")
@@ -115,19 +106,7 @@ def main():
     if arguments.imports:
         measure_imports(arguments.server)
         return
-    one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    # Twice each, in turns: the machine may have been busy.
-    here, native = [], []
-    for _ in range(2):
-        here.append(json.loads(execute(arguments.server, {"code": PROGRAM})["stdout"]))
-        done = subprocess.run([arguments.python, "-c", PROGRAM], capture_output=True, text=True, check=True, env=one_thread)
-        native.append(json.loads(done.stdout))
-    print("| | native ms | sandbox ms | times |\n| --- | ---: | ---: | ---: |")
-    ratios = []
-    for name in here[0]:
-        a, b = min(each[name] for each in native), min(each[name] for each in here)
-        ratios.append(b / a)
-        print(f"| {name} | {a:.2f} | {b:.2f} | {b / a:.1f} |")
+    ratios = beside_native.print_table(beside_native.compare(arguments.server, arguments.python, PROGRAM, **REQUEST), 1)
     print(f"median of the ratios: {statistics.median(ratios):.1f}")
 
 

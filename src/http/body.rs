@@ -35,7 +35,7 @@ const TEXT_BUDGET: usize = 1 << 30;
 /// Memory for large answers, in bytes: apart, so that no request waits for it with memory that others wait for.
 const ANSWERS_BUDGET: usize = 1 << 30;
 /// Most memory that one answer holds, in bytes, however large it is: less than the share of one key.
-const ANSWER_MOST: usize = ANSWERS_BUDGET / 4;
+const MAX_ANSWER_BYTES: usize = ANSWERS_BUDGET / 4;
 /// Memory for parsed values, in bytes: apart, so that bodies that wait for it don't hold it from each other. Half of
 /// it, the share that one key may hold, is enough for as many values as one request may have, and as many copies.
 const VALUES_BUDGET: usize = 1 << 30;
@@ -335,8 +335,8 @@ impl BodyReader {
         tokio::task::spawn_blocking(work).await.map_err(|_| BodyError::Internal)
     }
 
-    /// Makes a part of an answer, in the memory of its request: `bytes` is the length of the texts in it. A large one is
-    /// made on a thread of its own.
+    /// Makes something of a request or of what is kept, in the memory of its request: `bytes` is the length of the texts in
+    /// it. A large one is made on a thread of its own.
     ///
     /// # Errors
     /// Returns an error when there is no memory for it in time.
@@ -367,7 +367,7 @@ impl BodyReader {
             return Ok(make());
         }
         // What it is made of, and the text itself.
-        let held = bytes.saturating_mul(2).min(ANSWER_MOST);
+        let held = bytes.saturating_mul(2).min(MAX_ANSWER_BYTES);
         let mut lease = self.account(&self.memory.0.budgets.answers).lease();
         let _ = timeout(PATIENCE, lease.grow(held)).await;
         self.memory.state().answer = Some(lease);
@@ -541,7 +541,7 @@ mod tests {
         assert!(held >= 2 * (SMALL + 1), "{held}");
         // The largest that a policy allows is no more than others have to wait for.
         assert!(reader.answer(400 << 20, || ()).await.is_ok());
-        assert_eq!(held_for_answer(&reader), ANSWER_MOST);
+        assert_eq!(held_for_answer(&reader), MAX_ANSWER_BYTES);
     }
 
     /// Else a client would send again what has been done.

@@ -18,6 +18,7 @@ use crate::metrics::Metrics;
 use crate::telemetry;
 use proofbox_types::caller::{Caller, Urgency};
 use proofbox_types::ids::KeyId;
+use proofbox_types::outcome::Captured;
 use proofbox_types::program::{File, Program};
 use proofbox_types::status::Status;
 use proofbox_types::submission::Submission;
@@ -227,6 +228,6 @@ fn input_bytes(program: &Program) -> usize {
 
 fn output_bytes(execution: &Execution) -> usize {
     let streams = [&execution.stdout, &execution.stderr];
-    streams.iter().map(|stream| stream.head.len() + stream.tail.len()).sum::<usize>()
+    streams.into_iter().map(Captured::kept_bytes).sum::<usize>()
         + execution.files.iter().map(|file| file.content.len()).sum::<usize>()
 }

@@ -56,7 +56,7 @@ pathlib.Path('/tmp/t').write_text('t')";
     );
 }
 
-/// It is made apart from those that are small.
+/// Large answers are made apart from small ones.
 #[tokio::test]
 async fn a_large_answer_is_as_a_small_one() {
     let code = "open('large', 'wb').write(bytes(range(256)) * 40_000)\nprint('so')\nx = ['é' * 1000] * 2000";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
-/// What tests need: what they write at once, and what a service leaves free of a large disk.
+/// Minimum of free bytes: for all that tests write at once, and for what a service leaves free of a large disk.
 const FREE_BYTES: u64 = 3 << 30;
 
 static SCRATCH: LazyLock<Scratch> = LazyLock::new(Scratch::new);

@@ -38,13 +38,12 @@ pub struct Outcome {
 impl Outcome {
     /// Returns the bytes of its files, output and values, roughly.
     pub fn content_bytes(&self) -> usize {
-        const VALUES: usize = 1 << 12;
         let values = [&self.report.result, &self.report.evaluation].into_iter().flatten();
         let grader = self.grader.iter().flat_map(|grader| [&grader.stdout, &grader.stderr]);
         let streams = [&self.stdout, &self.stderr].into_iter().chain(grader);
         self.files.iter().map(|file| file.content.len()).sum::<usize>()
-            + streams.map(|stream| stream.head.len() + stream.tail.len()).sum::<usize>()
-            + values.map(|value| value.text_bytes(VALUES)).sum::<usize>()
+            + streams.map(Captured::kept_bytes).sum::<usize>()
+            + values.map(Value::text_bytes).sum::<usize>()
     }
 }
 
@@ -210,9 +209,14 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// Returns the number of bytes that were kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
     /// Returns whether bytes were dropped.
     pub fn is_truncated(&self) -> bool {
-        self.total_bytes > (self.head.len() + self.tail.len()) as u64
+        self.total_bytes > self.kept_bytes() as u64
     }
 
     /// Returns whether the stream was captured in full and is UTF-8.

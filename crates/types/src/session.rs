@@ -99,6 +99,13 @@ pub struct Raised {
     pub frames: Vec<Frame>,
 }
 
+impl Raised {
+    /// Bytes of its message and traceback.
+    pub fn size(&self) -> usize {
+        self.value.len() + self.traceback.len()
+    }
+}
+
 /// Event while a call runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CellEvent {
@@ -121,7 +128,7 @@ impl CellEvent {
             Self::Began(_) => 0,
             Self::Stdout(text) | Self::Stderr(text) => text.len(),
             Self::Display(display) => display.size(),
-            Self::Raised(raised) => raised.value.len() + raised.traceback.len(),
+            Self::Raised(raised) => raised.size(),
         }
     }
 }
@@ -147,7 +154,7 @@ pub struct CellOutcome {
 impl CellOutcome {
     /// Returns the bytes of its displays, output and values, roughly.
     pub fn content_bytes(&self) -> usize {
-        let raised = self.raised.as_ref().map_or(0, |raised| raised.value.len() + raised.traceback.len());
+        let raised = self.raised.as_ref().map_or(0, Raised::size);
         self.outcome.content_bytes() + self.displays.iter().map(Display::size).sum::<usize>() + raised
     }
 }

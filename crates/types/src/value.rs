@@ -102,10 +102,11 @@ impl Value {
         Self::Str(text.into())
     }
 
-    /// Returns the bytes of the texts in it and some for each value, roughly: it looks at `most` values at most.
-    pub fn text_bytes(&self, most: usize) -> usize {
+    /// Returns the bytes of the texts in it and some for each value, roughly: it looks at a few thousand values.
+    pub fn text_bytes(&self) -> usize {
         const EACH: usize = 8;
-        let (mut bytes, mut left, mut waiting) = (0_usize, most, vec![self]);
+        const MAX_VALUES: usize = 1 << 14;
+        let (mut bytes, mut left, mut waiting) = (0_usize, MAX_VALUES, vec![self]);
         while let Some(value) = waiting.pop() {
             if left == 0 {
                 break;
@@ -650,6 +651,15 @@ mod tests {
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
         assert_eq!(Value::decode(&bytes).as_ref(), Ok(value));
+    }
+
+    #[test]
+    fn texts_count_however_deep_and_millions_of_values_do_not_take_long() {
+        let text = |length: usize| Value::str("x".repeat(length));
+        let nested = Value::List(vec![Value::Tuple(vec![text(1000)]), Value::Dict(vec![(text(500), Value::None)])]);
+        assert!((1500..1600).contains(&nested.text_bytes()), "{}", nested.text_bytes());
+        let many = Value::List(vec![Value::Int(1); 1_000_000]);
+        assert!((100_000..200_000).contains(&many.text_bytes()), "{}", many.text_bytes());
     }
 
     #[test]

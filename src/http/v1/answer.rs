@@ -17,6 +17,7 @@ use proofbox_policy::ScanReport;
 use proofbox_runtime::image::Image;
 use proofbox_types::grant::Limits;
 use proofbox_types::outcome::{Attempt, Captured, ErrorReport, GraderOutcome};
+use proofbox_types::program::File;
 use proofbox_types::session::Raised;
 use proofbox_types::value::Value;
 use proofbox_types::verdict::CaseResult;
@@ -252,23 +253,18 @@ struct ErrorFields {
     allowed: Option<f64>,
 }
 
-/// Most of the values of a result that are looked at for its length.
-const VALUES_COUNTED: usize = 1 << 16;
-
 /// Returns the length of the texts in the answer on the wire, in bytes, roughly.
 pub(super) fn size_of(execution: &Execution) -> usize {
-    let captured = |stream: &Captured| stream.head.len() + stream.tail.len();
-    let value = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.text_bytes(VALUES_COUNTED));
+    let grader = execution.grader.iter().flat_map(|grader| [&grader.stdout, &grader.stderr]);
+    let streams = [&execution.stdout, &execution.stderr].into_iter().chain(grader);
+    let values = [&execution.result, &execution.evaluation].into_iter().flatten();
     let case = |case: &CaseResult| case.name.len() + case.stdout.len() + case.message.as_ref().map_or(0, String::len);
-    let grader = execution.grader.as_ref().map_or(0, |grader| captured(&grader.stdout) + captured(&grader.stderr));
-    captured(&execution.stdout)
-        + captured(&execution.stderr)
-        + grader
-        + value(&execution.result)
-        + value(&execution.evaluation)
+    let file = |file: &File| file.path.len() + file.content.len().div_ceil(3) * 4;
+    streams.map(Captured::kept_bytes).sum::<usize>()
+        + values.map(Value::text_bytes).sum::<usize>()
         + execution.verdict.cases.iter().map(case).sum::<usize>()
         + execution.verdict.error.as_ref().map_or(0, |error| error.message.len())
-        + execution.files.iter().map(|file| file.path.len() + file.content.len().div_ceil(3) * 4).sum::<usize>()
+        + execution.files.iter().map(file).sum::<usize>()
 }
 
 /// The answer on the wire.

@@ -190,14 +190,21 @@ async fn events(session: &Session<'_>, code: &str, accept: &str) -> Vec<(Duratio
     lines
 }
 
+fn parsed(lines: &[(Duration, String)]) -> Vec<Value> {
+    lines.iter().map(|(_, line)| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().filter_map(|event| event["type"].as_str()).collect()
+}
+
 #[tokio::test]
 async fn output_comes_while_the_call_runs() {
     let session = Session::open().await;
     let code = "import sys, time\nprint('one')\nprint('two', file=sys.stderr)\ndisplay('shown')\ntime.sleep(0.6)\nprint('é\\u2028')\n6 * 7";
     let lines = events(&session, code, "application/x-ndjson").await;
-    let parsed: Vec<Value> = lines.iter().map(|(_, line)| serde_json::from_str(line).expect("JSON")).collect();
-    let kinds: Vec<&str> = parsed.iter().filter_map(|event| event["type"].as_str()).collect();
-    assert_eq!(kinds, ["begin", "stdout", "stderr", "display", "stdout", "display", "end"]);
+    let parsed = parsed(&lines);
+    assert_eq!(kinds(&parsed), ["begin", "stdout", "stderr", "display", "stdout", "display", "end"]);
     assert!(lines[4].0 - lines[1].0 > Duration::from_millis(300), "the first did not wait for the second");
     assert_eq!(parsed[1]["text"], "one\n");
     assert_eq!(parsed[4]["text"], "é\u{2028}\n");
@@ -217,10 +224,8 @@ async fn output_comes_while_the_call_runs() {
 async fn large_displays_come_whole_and_in_their_places() {
     let session = Session::open().await;
     let code = "print('before')\ndisplay('x' * 300_000)\nprint('after')\n'y' * 200_000";
-    let lines = events(&session, code, "application/x-ndjson").await;
-    let parsed: Vec<Value> = lines.iter().map(|(_, line)| serde_json::from_str(line).expect("JSON")).collect();
-    let kinds: Vec<&str> = parsed.iter().filter_map(|event| event["type"].as_str()).collect();
-    assert_eq!(kinds, ["begin", "stdout", "display", "stdout", "display", "end"]);
+    let parsed = parsed(&events(&session, code, "application/x-ndjson").await);
+    assert_eq!(kinds(&parsed), ["begin", "stdout", "display", "stdout", "display", "end"]);
     assert_eq!(parsed[2]["data"]["text/plain"], format!("'{}'", "x".repeat(300_000)));
     let streamed = &parsed[5]["answer"];
     let whole = session.call(code).await;

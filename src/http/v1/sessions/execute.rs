@@ -26,7 +26,7 @@ use crate::service::{CallEvent, CallItem, CallStream, CellAsked, CellExecution};
 use proofbox_types::caller::Caller;
 use proofbox_types::ids::SessionId;
 use proofbox_types::program::ResultWanted;
-use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display};
+use proofbox_types::session::{CellEvent, DEFAULT_CONTEXT, Display, Raised};
 
 /// Code for a session.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -95,7 +95,7 @@ fn display_answer(display: Display) -> DisplayAnswer {
 /// Returns the length of the texts in the answer, in bytes.
 fn call_size(called: &CellExecution) -> usize {
     let displays: usize = called.displays.iter().map(Display::size).sum();
-    let raised = called.raised.as_ref().map_or(0, |raised| raised.traceback.len());
+    let raised = called.raised.as_ref().map_or(0, Raised::size);
     size_of(&called.execution) + displays + raised
 }
 
